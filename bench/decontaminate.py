@@ -1,4 +1,4 @@
-"""Decontamination: recall by form, documents flagged without reason, templates, speed, memory; leaks between splits.
+"""Decontamination: recall by form, false documents, hard negatives, speed, memory; leaks between splits.
 
 Items are stretches of 15 to 60 words (short ones: 8) of texts of one half of the sources (newsgroups, licences, verses,
 Chinese news), injected into documents of other sources. Sources are divided in two parts by their name: parameters were
@@ -11,12 +11,17 @@ Run `python bench/decontaminate.py`; the table is in docs/decontaminate.md.
 
 from __future__ import annotations
 
+import html
+import itertools
+import json
 import random
 import re
 import resource
 import textwrap
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import common
@@ -26,6 +31,7 @@ LOOK_ALIKES = str.maketrans(
     "aceopxyABEHKMOPTX",
     "\u0430\u0441\u0435\u043e\u0440\u0445\u0443\u0410\u0412\u0415\u041d\u041a\u041c\u041e\u0420\u0422\u0425",
 )
+LATEX = str.maketrans({sign: "\\" + sign for sign in "&%_#"})
 PER_FORM = 2000
 """Items of each form."""
 LEAKS = 100_000
@@ -107,13 +113,24 @@ def forms(vocabulary: list[str], draw: random.Random) -> dict[str, Callable[[str
         "10% of words changed, inline": lambda item, document: inline(
             changed(flat(item), 0.10, vocabulary, draw), document, draw
         ),
+        "ASCII JSON": lambda item, document: json.dumps({"page": document[:900], "question": item}),
+        "HTML, a tag around each word": lambda item, document: (
+            f"{document[:900]}<p>" + re.sub(r"(&#?\w+;)|(\w+)", r"\1<span>\2</span>", html.escape(item))
+        ),
+        "Markdown": lambda item, document: f"{document[:900]}\n* **{flat(item)}**",
+        "LaTeX": lambda item, document: f"{document[:900]}\n\\item {{\\bf {item.translate(LATEX)}}}",
+        "2% of letters changed": lambda item, document: inline(
+            re.sub(r"\w", lambda sign: sign[0] if draw.random() > 0.02 else draw.choice("lIrnoe"), flat(item)),
+            document,
+            draw,
+        ),
     }
 
 
 def recall(items: list[str], documents: list[str], make: Callable[[str, str], str], index: nk.Suites) -> float:
     """Return the share of items that are found in the document that has them."""
     texts = [make(item, document) for item, document in zip(items, documents, strict=True)]
-    hits = nk.decontaminate(texts, index).hits
+    hits = nk.decontaminate(texts, index).counted
     return len({(row, item) for row, item in zip(hits["id"], hits["item"], strict=True) if row == item}) / len(items)
 
 
@@ -143,7 +160,7 @@ def recalls(options: Any, parts: dict[str, dict[str, list[str]]], draw: random.R
         index = nk.Suites({"items": items})
         made = forms(vocabulary, draw)
         result[kind] = {name: recall(items, documents, make, index) for name, make in made.items()}
-        result[kind]["too short"] = float(index.too_short().mean())
+        result[kind]["reported"] = float((index.too_short() | index.all_template()).mean())
     return result
 
 
@@ -167,23 +184,123 @@ def false_documents(options: Any, parts: dict[str, dict[str, list[str]]], draw: 
     return result
 
 
-def templates(parts: dict[str, dict[str, list[str]]], draw: random.Random) -> dict[str, int]:
-    """Count the documents that are flagged for a template that suites share."""
-    names = sorted(parts["news"])
-    texts, hosts = ([text for name in names[start::2] for text in parts["news"][name]] for start in (0, 1))
-    shared = stretches(texts, 10, 25, 20, draw)
-    suites = {
-        f"suite{number}": [f"{shared[number % 20]}\n{own}" for own in stretches(texts, 15, 40, 30, draw)]
-        for number in range(60)
+def negatives(options: Any, parts: dict[str, dict[str, list[str]]], draw: random.Random) -> dict[str, Any]:
+    """Return recall of the items of each family, and how many documents that hold none are flagged, by rule.
+
+    A family is a template with own words in its middle or at its end, in 8 or 60 items. Its 40 documents have the
+    template with other words or with none.
+    """
+    chosen = options.part == "choosing"
+    files = [
+        path
+        for path in sorted(Path(json.__file__).parents[1].glob("*.py"))
+        if zlib.crc32(path.name.encode()) % 2 == chosen
+    ]
+    code = [path.read_text(errors="replace")[:20_000] for path in files]
+    corpora = {"code": (code[::2], code[1::2])}
+    for language, source in (("English", "news"), ("Chinese", "chinese")):
+        names = sorted(parts[source])
+        halves = ([text for name in names[half::2] for text in parts[source][name]] for half in (0, 1))
+        corpora[language] = next(halves), next(halves)
+    result: dict[str, Any] = {}
+    for language, (items_of, pages) in corpora.items():
+        hosts = [text[:4000] for text in pages]
+        made = forms(re.findall(r"[\u4e00-\u9fff]|\w{2,}", " ".join(hosts[:200])), draw)
+        plain = stretches(items_of, 15, 60, 200, draw)
+        for length, own, count in itertools.product((20, 35, 60), (4, 8, 16), (8, 60)):
+            (template,) = stretches(items_of, length, length, 1, draw)
+            middle = re.search(r"\s|(?=[\u4e00-\u9fff])", template[len(template) // 2 :])
+            at = draw.choice([len(template), len(template) // 2 + (middle.start() if middle else 0)])
+            items = [f"{template[:at]} {part} {template[at:]}" for part in stretches(items_of, own, own, count, draw)]
+            others = [*stretches(hosts, own, own, 20, draw), *[""] * 20]
+            bare = [inline(f"{template[:at]} {other} {template[at:]}", draw.choice(hosts), draw) for other in others]
+            family = f"{language}, template of {length} words, {own} own words, {count} items"
+            result[family] = judge([*items, *plain], count, bare, hosts, made, draw)
+    problems = PROBLEMS[::2] if chosen else PROBLEMS[1::2]
+    items_of, hosts = (texts[:4000] for texts in corpora["English"])
+    made = forms(re.findall(r"\w{2,}", " ".join(hosts[:200])), draw)
+    told = [tell(draw.choice(problems), draw) for _ in range(300)]
+    items, plain = [tell(problem, draw) for problem in problems], stretches(items_of, 15, 60, 200, draw)
+    result["word problems"] = judge(
+        [*items, *plain], len(items), [inline(text, draw.choice(hosts), draw) for text in told], hosts, made, draw
+    )
+    verses = [text for some in parts["bible"].values() for text in some if 20 < len(text.split()) < 40][:20]
+    items = [f"{verse} {question}" for verse, question in zip(verses, stretches(hosts, 8, 8, 20, draw), strict=True)]
+    quoting = [inline(verse, draw.choice(hosts), draw) for verse in verses for _ in range(5)]
+    result["quotations"] = judge([*items, *plain], len(items), quoting, hosts, made, draw)
+    return result
+
+
+PROBLEMS = (
+    "{0} picks {1} baskets of apples before noon and {2} more after lunch. Each basket holds {3} apples, and {0} gives "
+    "{4} of them to {5}. How many apples are left for the market?",
+    "A train leaves {0} at {1} in the morning with {2} people on board. At the next stop {3} get off and {4} get on, "
+    "and at the last stop before {5} half of them leave. How many people arrive?",
+    "{0} saves {1} dollars each week for a bicycle that costs {2} dollars, and {5} adds {3} dollars at the end of "
+    "every month. After how many weeks can they buy the bicycle and a bell for {4} dollars?",
+    "The garden of {0} is {1} meters long and {2} meters wide. A path of {3} meters runs along one side, and {5} "
+    "plants a bush every {4} meters on the others. How many bushes are needed in all?",
+    "In the library of {0} there are {1} shelves with {2} books each. On Monday readers borrow {3} of them and bring "
+    "{4} back, while {5} buys as many new ones. How many books stand on the shelves now?",
+    "{0} runs {1} laps of {2} meters on every day of the week but rests for {3} minutes after each of them. {5} runs "
+    "{4} laps more at the same speed. Who has covered the greater distance by the end?",
+)
+NAMES = (
+    "Anna",
+    "Boris",
+    "Clara",
+    "David",
+    "Elena",
+    "Felix",
+    "Greta",
+    "Hugo",
+    "Irene",
+    "Jonas",
+    "Karin",
+    "Leo",
+    "Marta",
+)
+
+
+def tell(problem: str, draw: random.Random) -> str:
+    """Return a problem with names and numbers."""
+    first, second = draw.sample(NAMES, 2)
+    return problem.format(first, *draw.sample(range(2, 999), 4), second)
+
+
+def grams(text: str) -> set[str]:
+    """Return the runs of 13 words of a text, or all of its words, without case and punctuation: GPT-3's rule."""
+    words = re.findall(r"[\u4e00-\u9fff]|[^\W\u4e00-\u9fff]+", text.lower())
+    return {" ".join(words[at : at + 13]) for at in range(max(1, len(words) - 12))}
+
+
+def judge(
+    items: list[str], count: int, bare: list[str], hosts: list[str], made: dict[str, Any], draw: random.Random
+) -> dict[str, Any]:
+    """Return how many documents that hold none of the first `count` items rules flag, and recall by form."""
+    index = nk.Suites({"items": items})
+    found = nk.decontaminate(bare, index)
+    of_items = set().union(*map(grams, items[:count]))
+    counts = Counter(gram for text in bare for gram in grams(text) & of_items)
+
+    def flagged(texts: list[str]) -> set[int]:
+        counted = nk.decontaminate(texts, index).counted
+        return {row for row, item in zip(counted["id"], counted["item"], strict=True) if item < count}
+
+    rules: dict[str, Callable[[list[str]], set[int]]] = {
+        "nearkin": flagged,
+        "13 words": lambda texts: {row for row, text in enumerate(texts) if grams(text) & of_items},
+        "13 words, in up to 10 documents": lambda texts: {
+            row for row, text in enumerate(texts) if any(counts[gram] <= 10 for gram in grams(text) & of_items)
+        },
     }
-    plain = [text[:5000] for text in parts_of(hosts, 2000, draw)]
-    documents = [inline(" ".join(draw.choice(shared).split()), text, draw) for text in plain]
-    flagged, without = (len(nk.decontaminate(some, suites).contaminated) for some in (documents, plain))
-    return {"documents": len(documents), "flagged": flagged, "flagged without the template": without}
-
-
-def parts_of(texts: list[str], count: int, draw: random.Random) -> list[str]:
-    return [draw.choice(texts) for _ in range(count)]
+    rows = [row for row, poor in enumerate((index.too_short() | index.all_template())[:count]) if not poor]
+    texts = {form: [make(items[row], draw.choice(hosts)) for row in rows] for form, make in made.items()}
+    row = {"documents": len(bare), "levels": found.summary["levels"], "reported": count - len(rows)}
+    for name, rule in rules.items():
+        shares = {form: len(rule(some)) / len(rows) for form, some in texts.items() if rows}
+        row[name] = {"flagged": len(rule(bare)), "recall": shares}
+    return row
 
 
 def habits(texts: list[str], draw: random.Random) -> Iterator[str]:
@@ -276,8 +393,8 @@ def measure(options: Any) -> dict[str, Any]:
         figures["recall"] = recalls(options, parts, random.Random(1))
     if "false" in options.measure:
         figures["false"] = false_documents(options, parts, random.Random(2))
-    if "templates" in options.measure:
-        figures["templates"] = templates(parts, random.Random(3))
+    if "negatives" in options.measure:
+        figures["negatives"] = negatives(options, parts, random.Random(3))
     if "speed" in options.measure:
         figures["speed"] = speed(options, parts, random.Random(4))
     if "leaks" in options.measure:
@@ -293,7 +410,12 @@ def report(figures: dict[str, Any]) -> None:
             print(f"| {form} |", " | ".join(f"{kinds[kind][form]:.3f}" for kind in kinds), "|")
     for size, row in figures.get("false", {}).items():
         print(f"unrelated documents of {size} characters: {row['flagged']} of {row['documents']} flagged")
-    for name in ("templates", "speed", "leaks"):
+    for family, row in figures.get("negatives", {}).items():
+        cells = [
+            f"{rule['flagged']} and {min(rule['recall'].values(), default=1):.3f}" for rule in list(row.values())[3:]
+        ]
+        print(f"| {family}; {row['reported']} reported |", " | ".join(cells), "|")
+    for name in ("speed", "leaks"):
         if name in figures:
             print(f"{name}:", figures[name])
 
@@ -304,7 +426,7 @@ def main() -> None:
         ("--part", {"choices": ["choosing", "showing"], "default": "showing"}),
         ("--items", {"type": int, "default": PER_FORM}),
         ("--index", {"type": int, "default": 1_000_000}),
-        ("--measure", {"default": "recall,false,templates,speed,leaks"}),
+        ("--measure", {"default": "recall,false,negatives,speed,leaks"}),
     )
     common.run("decontaminate", options, lambda: measure(options), report, "numpy")
 

@@ -118,7 +118,11 @@ def _read_suites(path: Path) -> dict[str, Any]:
         "suites": [[suite.name, suite.items] for suite in suites.suites],
         "words": suites.num_words,
         "hits": [
-            [value if isinstance(value, (int, str)) else f"{value:.6g}" for value in hit.values()]
+            [
+                value if isinstance(value, (int, str)) else f"{value:.6g}"
+                for name, value in hit.items()
+                if name != "level"
+            ]
             for hit in found.hits.rows()
         ],
     }

@@ -40,11 +40,36 @@ def test_contaminated_documents_are_dropped(corpus: Path, suites: Path, tmp_path
     (hit,) = json_lines(out / "hits.jsonl")
     assert ("b", "quiz", 1, ITEM) == (hit["id"], hit["suite"], hit["item"], hit["item_text"])
     assert ITEM.lower().rstrip("?") == hit["passage"] == TEXTS["b"][hit["start"] : hit["end"]]
-    assert [{"suite": "quiz", "items": 2, "too_short": 0, "met": 1, "share": 0.5}] == json_lines(out / "suites.jsonl")
+    counts = {"suite": "quiz", "items": 2, "too_short": 0, "all_template": 0, "met": 1, "share": 0.5}
+    assert [counts] == json_lines(out / "suites.jsonl")
     summary = json.loads((out / "summary.json").read_text())
     assert (3, 1, 1) == (summary["documents"], summary["contaminated"], summary["met"])
     assert "1 contaminated" in done.message
     assert "1 of 2 items of quiz" in done.message
+
+
+def test_levels_are_chosen_and_texts_ignored(suites: Path, tmp_path: Path) -> None:
+    """A part and a quotation are listed in tables, messages and the report, and removed on demand."""
+    pytest.importorskip("jinja2")
+    verse = "In the beginning there was a river that ran from the mountains to the sea without a single bend or bridge."
+    part = f"{PAGE} {' '.join(ITEM.split()[:13])} the old bridge."
+    corpus = write_jsonl(tmp_path / "corpus.jsonl", {"a": PAGE, "b": part, "c": f"{PAGE} {verse}"})
+    (suites / "quotes.jsonl").write_text(json.dumps({"text": f"{verse} Who wrote this?"}) + "\n")
+    known = write_jsonl(tmp_path / "known.jsonl", {"x": verse})
+    options = ("decontaminate", corpus, "--suites", suites, "--id-column", "id", "--ignore", known, "--report")
+    first = succeed(*options, "--out", tmp_path / "first")
+    assert [("b", "part"), ("c", "quotation")] == [
+        (row["id"], row["level"]) for row in json_lines(tmp_path / "first" / "hits.jsonl")
+    ]
+    assert "1 hits of level part, listed only" in first.message
+    page = (tmp_path / "first" / "report.html").read_text()
+    assert "part: 1 hit" in page
+    assert "quotation: 1 hit" in page
+    assert 3 == len(json_lines(tmp_path / "first" / "kept.jsonl"))
+    succeed(*options, "--out", tmp_path / "second", "--levels", "item, part")
+    assert ["a", "c"] == [row["id"] for row in json_lines(tmp_path / "second" / "kept.jsonl")]
+    summary = json.loads((tmp_path / "second" / "summary.json").read_text())
+    assert (1, 1, 1) == (summary["hits"], summary["levels"]["part"], summary["levels"]["quotation"])
 
 
 def test_hits_are_cut_out(corpus: Path, suites: Path, tmp_path: Path) -> None:
@@ -161,6 +186,6 @@ def test_leaks_are_printed_as_a_matrix(tmp_path: Path) -> None:
     test = write_jsonl(tmp_path / "test.jsonl", {"x": TEXTS["b"], "y": "Nothing that the training set has."})
     done = succeed("leaks", train, test, "--id-column", "id", "--json")
     row = done.json()
-    assert (str(test), str(train), 2, 1, 0, 0, 1, 0.5) == tuple(row.values())
+    assert (str(test), str(train), 2, 1, 0, 0, 0, 1, 0.5) == tuple(row.values())
     pairs = call("leaks", train, test, "--id-column", "id", "--pairs").out.split("\t")
     assert [str(test), "x", str(train), "b", "exact", "1.0000\n"] == pairs

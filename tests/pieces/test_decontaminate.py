@@ -129,7 +129,10 @@ def test_text_that_many_items_share_does_not_count() -> None:
     items = [f"{template}\n{text}" for text in own]
     for suites in ({"one": items}, {f"suite{number}": [item] for number, item in enumerate(items)}):
         result = nk.decontaminate([around(template), around(own[3]), around(items[4])], suites)
-        assert [1, 2] == result.hits["id"]
+        assert [1, 2] == result.contaminated
+        assert {(0, "template"), (1, "item"), (2, "item"), (2, "template")} >= set(
+            zip(result.hits["id"], result.hits["level"], strict=True)
+        )
         assert 2 == sum(result.suites["met"])
 
 
@@ -161,7 +164,8 @@ def test_similarity_is_the_longest_common_subsequence_around_an_anchor(
     text, searched = (" ".join(f"w{word}" for word in words) for words in (item, document))
     # Other words, so that those of the item are rare.
     suites = nk.Suites({"a": [text], "b": [" ".join(f"v{word}" for word in range(5000))]})
-    hits = list(nk.decontaminate([searched], suites, threshold=threshold, max_chance=1.0).hits.rows())
+    found = nk.decontaminate([searched], suites, threshold=threshold, max_chance=1.0, levels=("item", "variant"))
+    hits = list(found.counted.rows())
     slack = 2 + len(item) // 6
     runs = [
         at - start
@@ -188,6 +192,97 @@ def test_unrelated_texts_have_no_hit() -> None:
         f"What is the name of the game at the end of the day? {sentence(400, 1000 + seed)}" for seed in range(60)
     ]
     assert 0 == len(nk.decontaminate(documents, {"a": items}).hits)
+
+
+# Levels
+
+
+@pytest.mark.parametrize("count", [8, 60])
+@pytest.mark.parametrize("own", [8, 16])
+def test_a_document_with_only_the_template_of_a_suite_is_clean(own: int, count: int) -> None:
+    """Similar items of one suite share a template; each is found by its own words, in every suite that copies it."""
+    items = [f"{ITEM} {sentence(own, seed)}" for seed in range(count)]
+    suites = {"mmlu": items, "copy": [f"{item} again" for item in items]}
+    bare = [around(f"{ITEM} {sentence(own, 100 + seed)}") for seed in range(40)]
+    found = nk.decontaminate([*bare, *map(around, items)], suites)
+    assert list(range(40, 40 + count)) == found.contaminated
+    assert {"template"} == {level for row, level in zip(found.hits["id"], found.hits["level"], strict=True) if row < 40}
+    assert 40 <= found.summary["levels"]["template"]
+    assert [count, count] == found.suites["met"]
+    assert ITEM in around(items[0])[found.hits["start"][-1] : found.hits["end"][-1]]
+
+
+def test_items_that_are_all_template_are_reported() -> None:
+    """Fewer than five own words are no evidence, so that the item is listed as its template."""
+    items = [f"{ITEM} {sentence(4, seed)}" for seed in range(8)]
+    found = nk.decontaminate([around(items[2])], {"a": [*items, sentence(20, 9)]})
+    assert ([8], [0]) == (found.suites["all_template"], found.suites["too_short"])
+    assert ([], {"template"}) == (found.contaminated, set(found.hits["level"]))
+
+
+PROBLEM = (
+    "{} has {} pears and {} apples. {} eats {} of them on the way to school. How many pieces of fruit are left for {}?"
+)
+LONG = f"{sentence(20, 1)}\n{sentence(20, 2)}\n{sentence(20, 3)}"
+VERSE = sentence(30, 4)
+LEVELS = {
+    "item": (ITEM, around(replaced(ITEM, [5, 13, 22]))),
+    "variant": (
+        PROBLEM.format("Anna", 12, 31, "Anna", 7, "Boris"),
+        around(PROBLEM.format("Olga", 23, 40, "Olga", 9, "Peter")),
+    ),
+    "part": (LONG, around(sentence(20, 2))),
+    "quotation": (f"{VERSE} {sentence(8, 5)}", around(VERSE)),
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_hit_has_a_level_and_only_chosen_ones_count(level: str) -> None:
+    """By default items make a document contaminated, are counted and cut out; other levels are listed."""
+    item, text = LEVELS[level]
+    texts = [text] * 5
+    found = nk.decontaminate(texts, {"a": [item]})
+    assert [level] * 5 == found.hits["level"]
+    assert 5 == found.summary["levels"][level]
+    assert (5 if level == "item" else 0) == found.summary["hits"] == len(found.contaminated) == len(found.counted)
+    wider = nk.decontaminate(texts, {"a": [item]}, levels=["item", level])
+    assert (5, [1]) == (len(wider.contaminated), wider.suites["met"])
+    assert text != wider.remaining(texts)[0]
+    assert (text != found.remaining(texts)[0]) == (level == "item")
+    with pytest.raises(ParameterError, match="item, part, template"):
+        nk.decontaminate(texts, {"a": [item]}, levels="items")
+
+
+def test_ignored_texts_are_quotations_and_labels_make_items(tmp_path: Path) -> None:
+    """One document is enough for a quotation of a file; a hit labelled same is an item."""
+    item, text = LEVELS["quotation"]
+    path = write_rows(tmp_path / "known.jsonl", [{"text": VERSE.upper()}])
+    assert ["item"] == nk.decontaminate([text], {"a": [item]}).hits["level"]
+    for ignore in ([f"{PAGE} {VERSE}"], path):
+        found = nk.decontaminate([text, around(item)], {"a": [item]}, ignore=ignore)
+        assert (["quotation", "item"], [1]) == (found.hits["level"], found.contaminated)
+    judged = nk.decontaminate([text], {"a": [item]}, ignore=path, labels=[("a:0", "0", True)])
+    assert (["item"], [0]) == (judged.hits["level"], judged.contaminated)
+
+
+ENCODINGS: dict[str, Callable[[str], str]] = {
+    "ASCII JSON": json.dumps,
+    "entities": lambda item: "".join(f"&#x{ord(sign):x};" for sign in item),
+    "tags": lambda item: "<b>".join(f'<span class="w">{sign}</span>' for sign in item),
+    "invisible": lambda item: "\u200b\u00ad\u2060".join(item),
+}
+
+
+@pytest.mark.parametrize("encode", ENCODINGS.values(), ids=ENCODINGS)
+@pytest.mark.parametrize("item", [ITEM, "长江是亚洲第一长河，发源于青藏高原的唐古拉山脉"], ids=["English", "Chinese"])
+def test_encoded_text_is_read_and_its_place_is_that_of_the_document(item: str, encode: Callable[[str], str]) -> None:
+    """Escapes, entities, tags and invisible characters don't hide an item; the passage is that of the stored text."""
+    text = f"{PAGE} <p>{encode(item)}</p> &amp; more"
+    found = nk.decontaminate([text], {"a": [item]})
+    assert ([1.0], ["item"]) == (found.hits["similarity"], found.hits["level"])
+    (start,), (end,) = found.hits["start"], found.hits["end"]
+    assert text[start:end] in encode(item)
+    assert len(encode(item)) - (end - start) < 60
 
 
 # Inputs
@@ -343,7 +438,9 @@ def test_no_documents_give_an_empty_result() -> None:
     assert [0, 0] == nk.decontaminate([], {"a": [ITEM], "b": []}).suites["met"]
     result = nk.decontaminate([], {"a": [ITEM]})
     assert (0, []) == (len(result.hits), result.contaminated)
-    assert [{"suite": "a", "items": 1, "too_short": 0, "met": 0, "share": 0.0}] == list(result.suites.rows())
+    assert [{"suite": "a", "items": 1, "too_short": 0, "all_template": 0, "met": 0, "share": 0.0}] == list(
+        result.suites.rows()
+    )
 
 
 def test_results_do_not_change() -> None:

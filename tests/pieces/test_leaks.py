@@ -71,8 +71,10 @@ def test_leaks_equal_brute_force() -> None:
     for row in result.documents.rows():
         found[row["id"]] = row["kind"]
     expected = brute_force(train, test)
-    assert expected == found
-    counts = {kind: expected.count(kind) for kind in ("exact", "near", "contained")}
+    # Items are documents with changed words, so never those that are of no source.
+    assert {row % 4 for row, kind in enumerate(found) if kind == "item"} == {1}
+    assert expected == [None if kind == "item" else kind for kind in found]
+    counts = {kind: found.count(kind) for kind in ("exact", "near", "contained", "item")}
     matrix = next(result.matrix.rows())
     assert ("test", "train", 160) == (matrix["split"], matrix["other"], matrix["documents"])
     assert counts == {kind: matrix[kind] for kind in counts}
@@ -93,7 +95,7 @@ def test_each_later_split_is_compared_with_each_earlier_one() -> None:
     assert ["t1", "t0", 1] == result.documents["other_id"]
     assert result.labels is not None
     rows = [row for row in result.labels.rows() if (row["split"], row["other"]) == ("test", "train")]
-    expected = {"label": 1, "documents": 3, "exact": 1, "near": 0, "contained": 0, "same_label": 0}
+    expected = {"label": 1, "documents": 3, "exact": 1, "near": 0, "contained": 0, "item": 0, "same_label": 0}
     assert [{"split": "test", "other": "train", **expected}] == rows
 
 
@@ -155,3 +157,21 @@ def test_pairs_labelled_different_are_no_leak() -> None:
     judged = nk.leaks({"train": train, "test": test}, judged=labels)
     assert ([0, 1], [1, 2]) == (judged.documents["id"], judged.documents["other_id"])
     assert [2] == judged.matrix["leaked"]
+
+
+def test_changed_questions_inside_of_pages_are_items() -> None:
+    """A tenth of the words differ: neither near nor contained; a shared template is no leak."""
+    template = text(20, 99)
+    questions = [f"{template} {text(20, seed)}" for seed in range(20)]
+    pages = []
+    for number, question in enumerate(questions[:10]):
+        changed = question.split()
+        changed[number % 4 :: 9] = ["other"] * len(changed[number % 4 :: 9])
+        pages.append(f"{text(80, 100 + number)} {' '.join(changed)} {text(80, 200 + number)}")
+    pages.append(f"{text(80, 300)} {template} {text(80, 301)}")
+    found = nk.leaks({"train": pages, "test": questions})
+    assert ([10], [10]) == (found.matrix["item"], found.matrix["leaked"])
+    pairs = zip(found.documents["id"], found.documents["other_id"], found.documents["kind"], strict=True)
+    assert [(row, row, "item") for row in range(10)] == list(pairs)
+    judged = [("train:3", "test:3", False)]
+    assert [9] == nk.leaks({"train": pages, "test": questions}, judged=judged).matrix["leaked"]

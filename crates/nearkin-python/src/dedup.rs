@@ -295,8 +295,8 @@ fn find_repeats(
     Ok((Array(result.positions.into_flattened()), result.skipped, result.stored))
 }
 
-/// Offsets, items, starts, ends, similarities and chances of matches, and the number of words of each document.
-type Occurrences = (Array<i64>, Array<u32>, Array<i64>, Array<i64>, Array<f64>, Array<f64>, Array<i64>);
+/// Offsets, items, starts, ends, similarities, chances and levels of matches, and the number of words of each document.
+type Occurrences = (Array<i64>, Array<u32>, Array<i64>, Array<i64>, Array<f64>, Array<f64>, Array<u8>, Array<i64>);
 
 /// Items of suites, to be found in documents: see `SuiteIndex` in the core.
 #[pyclass(frozen, module = "nearkin._core")]
@@ -366,6 +366,11 @@ impl SuitesCore {
         self.query(py, |index| Ok(index.too_short(max_chance))).map(Array)
     }
 
+    /// Return for each item whether it is nothing but template.
+    fn all_template(&self, py: Python<'_>) -> PyResult<Array<bool>> {
+        self.query(py, |index| Ok(index.all_template())).map(Array)
+    }
+
     /// Return the texts of items.
     fn texts(&self, py: Python<'_>, items: Slice<u32>) -> PyResult<Vec<String>> {
         self.query(py, |index| {
@@ -391,8 +396,10 @@ impl SuitesCore {
     ) -> PyResult<Occurrences> {
         let documents = Texts::new(documents)?;
         let columns = self.query(py, |index| index.scan(&documents, Limits { threshold, max_chance }))?;
-        let suites::Columns { offsets, items, starts, ends, similarity, chance, words } = columns;
-        Ok((Array(offsets), Array(items), Array(starts), Array(ends), Array(similarity), Array(chance), Array(words)))
+        let suites::Columns { offsets, items, starts, ends, similarity, chance, levels, words } = columns;
+        let [starts, ends] = [starts, ends].map(Array);
+        let [similarity, chance] = [similarity, chance].map(Array);
+        Ok((Array(offsets), Array(items), starts, ends, similarity, chance, Array(levels), Array(words)))
     }
 }
 

@@ -82,11 +82,20 @@ def decontaminate(
     item_id: Annotated[str | None, _suites_opt("Column of the items' ids.", show_default="row numbers")] = None,
     save_suites: Annotated[Path | None, _suites_opt("Save the index of the suites.", metavar="FILE")] = None,
     threshold: Annotated[
-        float | None, matching_opt("Smallest share of an item's informative words.", show_default="0.75")
+        float | None, matching_opt("Smallest share of an item's own words.", show_default="0.75")
     ] = None,
     max_chance: Annotated[
         float | None,
         matching_opt("Largest expected number of matches by chance in a document.", show_default="1e-05"),
+    ] = None,
+    levels: Annotated[
+        str | None,
+        matching_opt(
+            "Levels of hits to act on, by commas: item, variant, part, template, quotation.", show_default="item"
+        ),
+    ] = None,
+    ignore: Annotated[
+        Path | None, matching_opt("Texts that are no contamination, such as quotations.", metavar="FILE")
     ] = None,
     source_column: Annotated[str | None, matching_opt("Count documents by this column.")] = None,
     labels: Annotated[
@@ -104,7 +113,8 @@ def decontaminate(
 ) -> None:
     """Find the items of benchmarks in a corpus, and drop, cut or flag the documents that hold them.
 
-    DIR/kept.* has the documents that remain, DIR/hits.* each hit with both texts, and DIR/suites.* counts by suite.
+    DIR/kept.* has the documents that remain, DIR/hits.* each hit with its level and both texts, and DIR/suites.* counts
+    by suite.
 
     Examples
     --------
@@ -118,6 +128,7 @@ def decontaminate(
     nearkin decontaminate 'corpus/*.parquet' --suites evals --out clean
     nearkin decontaminate corpus.jsonl --suites evals --out clean --action cut --margin 20
     nearkin decontaminate corpus.jsonl --suites mmlu.jsonl --suite-column question --suite-column choices --out clean
+    nearkin decontaminate corpus.jsonl --suites evals --out clean --levels item,part --ignore quotes.jsonl
     nearkin decontaminate corpus.jsonl --suites evals --save-suites evals.suites --out clean
     nearkin decontaminate more.jsonl --suites evals.suites --out clean2
     nearkin decontaminate corpus.jsonl --suites evals --labels labels.tsv --out better --id-column id
@@ -167,6 +178,8 @@ def decontaminate(
                     sources=source_column,
                     threshold=THRESHOLD if threshold is None else threshold,
                     max_chance=MAX_CHANCE if max_chance is None else max_chance,
+                    levels=("item",) if levels is None else [level.strip() for level in levels.split(",")],
+                    ignore=ignore,
                     labels=judged,
                     progress=progress,
                 )
@@ -214,7 +227,7 @@ def _write(
         texts = cut_out(result.cuts(margin), corpus)
         corpus.write_kept(np.ones(len(result.flags), bool), target, replacements=texts)
     if action == "flag":
-        hits = np.bincount(result.hits.documents, minlength=len(result.flags)).astype(np.int64)
+        hits = np.bincount(result.counted.documents, minlength=len(result.flags)).astype(np.int64)
         if column is not None:
             corpus.write_kept(np.ones(len(result.flags), bool), target, added=AddedColumn(column, hits))
         flags = {"id": result.ids.to_list(), "contaminated": result.flags.tolist(), "hits": hits.tolist()}
@@ -267,7 +280,12 @@ def _report(summary: Mapping[str, Any], result: Decontamination, out: Path, *, a
         done = {"drop": "dropped", "cut": "cut", "flag": "flagged", "report": "reported"}[summary["action"]]
         yield summary["contaminated"], f"contaminated ({share:.2%}), {done}; see {out}"
         yield summary["met"], f"of {summary['items']:,} items met, in {summary['hits']:,} hits"
+        for level, count in summary["levels"].items():
+            if count and level not in result.levels:
+                yield count, f"hits of level {level}, listed only"
         yield summary["too_short"], "items too short: a copy may be chance"
+        if summary["all_template"]:
+            yield summary["all_template"], "items that are all template"
         if judged := summary.get("labels"):
             yield judged["rejected"], "hits labelled different, left out"
             if judged["precision"]:
@@ -300,12 +318,12 @@ def leaks(
 ) -> None:
     """Print how many documents of later splits are in earlier ones: exactly, nearly, or inside a document.
 
-    Columns: split, other, documents, exact, near, contained, leaked, share, and with --class-column same_label.
+    Columns: split, other, documents, exact, near, contained, item, leaked, share, and with --class-column same_label.
 
     Examples
     --------
-    $ nearkin leaks corpus.jsonl new.jsonl --id-column id
-    new.jsonl       corpus.jsonl    2       1       0       0       1       0.5000
+    $ nearkin leaks corpus.jsonl new.jsonl --id-column id --pairs
+    new.jsonl       e       corpus.jsonl    a       exact   1.0000
 
     nearkin leaks train.jsonl valid.jsonl test.jsonl
     nearkin leaks train.jsonl test.jsonl --class-column label

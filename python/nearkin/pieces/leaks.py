@@ -4,7 +4,9 @@ For each pair of an earlier split A and a later split B, a document of B leaks
 
 - *exact* if a document of A has equal text;
 - *near* if a document of A has at least the threshold's Jaccard similarity (`nearkin.dedup` against A, by its recall);
-- *contained* if a document of A contains at least the threshold's share of its word 3-grams (`nearkin.contains`).
+- *contained* if a document of A contains at least the threshold's share of its word 3-grams (`nearkin.contains`);
+- *item* if a document of A has it as an item of a suite (`nearkin.decontaminate`): inside of a longer document, with up
+  to a quarter of its words changed, but not by a template that eight documents of B share.
 
 A document counts once, for the first of these that holds. Documents without text do not leak.
 
@@ -34,11 +36,12 @@ from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.arrow import to_values
 from nearkin.notebook import html_facts
+from nearkin.pieces.decontaminate import decontaminate
 from nearkin.progress import ShowProgress, reporting
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, iterate_batches
 
-KINDS = ("exact", "near", "contained")
+KINDS = ("exact", "near", "contained", "item")
 """Kinds of leaks; a document counts for the first that holds."""
 CONTAINED_RECIPE = "word:3|binary|xxh3|simhash:128"
 """Features of containment: character 4-grams of unrelated long texts overlap by chance."""
@@ -51,7 +54,7 @@ class LeakTable(ResultTable):
 
 
 class LeakMatrix(ResultTable):
-    """Pairs of splits: split, other, documents, exact, near, contained, leaked, share; with labels same_label.
+    """Pairs of splits: split, other, documents, exact, near, contained, item, leaked, share; with labels same_label.
 
     `documents` are those of `split`, and the counts are how many of them are in `other`. `same_label` counts leaked
     documents whose document in `other` has the same label.
@@ -80,7 +83,7 @@ class Leaks:
         Smallest similarity.
     labels : ResultTable or None
         With labels, a row for each pair of splits and each label: split, other, label, documents, exact, near,
-        contained, same_label.
+        contained, item, same_label.
     """
 
     matrix: LeakMatrix
@@ -123,7 +126,7 @@ def leaks(
     judged: LabelsInput | None = None,
     progress: ShowProgress = None,
 ) -> Leaks:
-    """Find documents of later splits that are in earlier ones, exactly, nearly, or inside a document.
+    """Find documents of later splits that are in earlier ones: exactly, nearly, inside a document, or as an item there.
 
     Parameters
     ----------
@@ -277,6 +280,13 @@ def _compare(
                 row = rest[match["id"]]
                 if match["similarity"] > similarity[row] and match["query"] not in rejected.get(int(row), ()):
                     matches[row], kinds[row], similarity[row] = match["query"], 2, match["similarity"]
+        rest = np.flatnonzero(kinds < 0)
+    if len(rest) and len(other):
+        found = decontaminate(other.texts, {split.name: [split.texts[row] for row in rest.tolist()]}).counted
+        for match, item, value in zip(found.documents, found["item"], found["similarity"], strict=True):
+            row = rest[item]
+            if value > similarity[row] and match not in rejected.get(int(row), ()):
+                matches[row], kinds[row], similarity[row] = match, 3, value
     leaked = np.flatnonzero(kinds >= 0).tolist()
     texts = [(other.texts[matches[row]] or "", split.texts[row] or "") for row in leaked]
     return *_leak_columns(other, split, matches, kinds, similarity), texts

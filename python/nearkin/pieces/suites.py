@@ -1,6 +1,6 @@
 """Suites of items, such as benchmarks: read from texts, frames and files, indexed once, searched in documents.
 
-The core (`crates/nearkin-core/src/dedup/suites/mod.rs`) defines words, anchors, boilerplate, similarity and chance.
+The core (`crates/nearkin-core/src/dedup/suites/mod.rs`) defines words, anchors, own parts, similarity and chance.
 Here items are read: each has one or several columns, which are joined to one text, or searched one by one.
 `docs/format-suites.md` describes the saved file.
 """
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import SuitesCore
+from nearkin._core import SuitesCore, particulars
 from nearkin.dedup.inputs import FrameLike, Paths
 from nearkin.errors import bad_parameter, check_name, excerpt
 from nearkin.io.arrow import to_cells, to_values
@@ -28,7 +30,7 @@ from nearkin.io.tables import read_table
 from nearkin.text.batches import Texts, iterate_batches
 
 THRESHOLD = 0.75
-"""Default share of an item's informative words from which it is in a document."""
+"""Default share of an item's own words from which it is in a document."""
 MAX_CHANCE = 1e-5
 """Default limit of the expected number of matches by chance in a document."""
 WORDS_PER_GRAM = 4
@@ -37,6 +39,11 @@ WINDOW = 2
 """Consecutive grams with one lookup: a run of WORDS_PER_GRAM + WINDOW - 1 equal words is always found."""
 ITEM_COLUMNS = ("text", "question", "problem", "prompt", "instruction", "input", "query")
 """Default columns of the text of an item: the first one that a table has."""
+
+LEVELS = ("item", "part", "template", "variant", "quotation")
+"""What a hit is; the core tells the first three apart."""
+_VARYING = ("numbers", r"pattern:\p{Lu}\p{Ll}+")
+"""Rules of the distinguishers that a variant replaces: numbers, and words with a capital."""
 
 _TABLES = ("jsonl", "parquet", "csv", "tsv")
 """Formats of files of items."""
@@ -79,7 +86,8 @@ class Suite:
 class Hits(NamedTuple):
     """Items in a batch of documents, as columns; `words` are those of each document.
 
-    `rows` are documents of the batch, `entries` the searched texts of items, `starts` and `ends` characters.
+    `rows` are documents of the batch, `entries` the searched texts of items, `starts` and `ends` characters, `levels`
+    indexes of `LEVELS`.
     """
 
     rows: NDArray[np.int64]
@@ -88,7 +96,14 @@ class Hits(NamedTuple):
     ends: NDArray[np.int64]
     similarity: NDArray[np.float64]
     chance: NDArray[np.float64]
+    levels: NDArray[np.uint8]
     words: NDArray[np.int64]
+
+    def passages(self, texts: Any, chosen: NDArray[np.int64]) -> list[str]:
+        """Return the passages of some hits in the batch that was scanned."""
+        stored = texts if hasattr(texts, "__getitem__") else to_values(texts)
+        places = zip(self.rows[chosen].tolist(), self.starts[chosen].tolist(), self.ends[chosen].tolist(), strict=True)
+        return [_python(stored[row])[start:end] for row, start, end in places]
 
 
 class Suites:
@@ -150,7 +165,7 @@ class Suites:
         for name, items in named.items():
             chosen = columns.get(name) if isinstance(columns, Mapping) else columns
             joined = together.get(name, True) if isinstance(together, Mapping) else together
-            suite, entries = _read_suite(str(name), items, chosen, together=joined, item_id=item_id)
+            suite, entries = read_suite(str(name), items, chosen, together=joined, item_id=item_id)
             self._suites.append(suite)
             texts += entries
         about = json.dumps({"suites": [asdict(suite) for suite in self._suites]}).encode()
@@ -254,8 +269,8 @@ class Suites:
     def too_short(self, max_chance: float = MAX_CHANCE) -> NDArray[np.bool_]:
         """Return for each item whether it is too short: even a complete copy may be chance.
 
-        A copy in a document of 1,000 words has a chance above the limit, or the item has fewer than four words, or it
-        is boilerplate.
+        A copy in a document of 1,000 words has a chance above the limit, or the item has fewer than four words. Items
+        that are all template are not counted here.
 
         Parameters
         ----------
@@ -266,11 +281,24 @@ class Suites:
         (n_items,) bool
             In the order of the suites. An item whose columns are searched one by one is too short if all of them are.
         """
-        short = self._core.too_short(max_chance)
-        items: list[Any] = [short[:0]]
+        return self._all_entries(self._core.too_short(max_chance) & ~self._core.all_template())
+
+    def all_template(self) -> NDArray[np.bool_]:
+        """Return for each item whether it is all template: it has a template, and fewer than five own words.
+
+        Returns
+        -------
+        (n_items,) bool
+            As for `too_short`. Such an item is found as a template at most.
+        """
+        return self._all_entries(self._core.all_template())
+
+    def _all_entries(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return for each item whether the flags of all its entries are set."""
+        items: list[Any] = [flags[:0]]
         for suite, start in zip(self._suites, self._bounds.tolist(), strict=False):
             width = len(suite.columns) if suite.separate else 1
-            items.append(short[start : start + suite.entries].reshape(suite.items, width).all(axis=1))
+            items.append(flags[start : start + suite.entries].reshape(suite.items, width).all(axis=1))
         return np.concatenate(items)
 
     def scan(self, texts: Any, threshold: float, max_chance: float) -> Hits:
@@ -281,10 +309,12 @@ class Suites:
         ParameterError
             A threshold or chance out of range.
         """
-        result = self._core.scan(texts, threshold=threshold, max_chance=max_chance)
-        offsets, entries, starts, ends, similarity, chance, words = result
-        rows = np.repeat(np.arange(len(words)), np.diff(offsets))
-        return Hits(rows, entries, starts, ends, similarity, chance, words)
+        offsets, *columns = self._core.scan(texts, threshold=threshold, max_chance=max_chance)
+        hits = Hits(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), *columns)  # type: ignore[arg-type]
+        partial = np.flatnonzero((hits.levels == LEVELS.index("item")) & (hits.similarity < 1))
+        pairs = zip(self.entry_texts(hits.entries[partial]), hits.passages(texts, partial), strict=True)
+        hits.levels[partial[[is_variant(*pair) for pair in pairs]]] = LEVELS.index("variant")
+        return hits
 
     def locate(self, entries: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the suites of entries of the core, and their item numbers within the suite."""
@@ -305,6 +335,38 @@ class Suites:
     def _bounds(self) -> NDArray[np.uint64]:
         """First entry of each suite, and the number of all."""
         return np.cumsum([0, *(suite.entries for suite in self._suites)]).astype(np.uint64)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text without case; an ideograph is a word."""
+    return re.findall(r"[^\W\u3040-\u9fff]+|[\u3040-\u9fff]", text.lower())
+
+
+def is_variant(item: str, passage: str) -> bool:
+    """Return True if half of an item's numbers or names are others, two or more, and half of the missing words.
+
+    Examples
+    --------
+    >>> from nearkin.pieces.suites import is_variant
+    >>> is_variant("Anna has 12 pears and eats 5.", "Boris has 31 pears and eats 7.")
+    True
+    >>> is_variant("Anna has 12 pears and eats 5.", "Anna holds 12 pears but ate 5.")
+    False
+    """
+    total, most = 0, False
+    for rule in _VARYING:
+        # Without punctuation: 3.5 may have become 35.
+        own, other = (
+            Counter(re.sub(r"\W", "", mark) for mark in marks) for marks in particulars([rule], [item, passage])
+        )
+        replaced = min((own - other).total(), (other - own).total())
+        total, most = total + replaced, most or 0 < own.total() <= 2 * replaced
+    return most and total > 1 and 2 * total >= (Counter(words_of(item)) - Counter(words_of(passage))).total()
+
+
+def _python(text: Any) -> str:
+    """Return a text of a list or a column, which may be a scalar of Arrow."""
+    return text if isinstance(text, str) else str(text.as_py())
 
 
 def _open_bytes(file: bytes) -> Suites:
@@ -355,7 +417,7 @@ def _list_files(path: str) -> list[tuple[Path, Path]]:
     return [(file, Path(file.name)) for file in local if file is not None]
 
 
-def _read_suite(
+def read_suite(
     name: str, items: SuiteInput, columns: Sequence[str] | None, *, together: bool, item_id: str | None
 ) -> tuple[Suite, list[str]]:
     """Return a suite, and its texts: one per item, or one per column of each item."""

@@ -10,6 +10,7 @@ from nearkin.dedup.labels import PairLabels
 from nearkin.notebook import count_of
 from nearkin.pieces.decontaminate import Decontamination
 from nearkin.pieces.leaks import Leaks
+from nearkin.pieces.suites import LEVELS
 from nearkin.report.model import Cells, Contents, Section, Table, format_value
 from nearkin.report.page import escape_invisible, render
 from nearkin.report.review import build_review
@@ -62,6 +63,7 @@ def decontamination_page(
         ("items met", f"{summary['met']:,}", f"of {summary['items']:,}"),
         ("hits", f"{summary['hits']:,}", f"similarity from {summary['threshold']}"),
         ("too short", f"{summary['too_short']:,}", "items that may match by chance"),
+        ("all template", f"{summary['all_template']:,}", "items without an own part of 5 words"),
     )
     suites = sorted(result.suites.rows(), key=lambda row: (-row["share"], row["suite"]))
     sections = [Section("Suites", tables=(Table.of(_BY_SUITE, suites[:_MAX_ROWS], _SUITES),))]
@@ -72,13 +74,16 @@ def decontamination_page(
             )
         )
     order = sorted(evidence, key=lambda hit: (-hit["chance"], hit["similarity"]))
-    note = "The least certain hits come first: by chance, then by similarity."
-    sections.append(Section("Hits", (note,), tables=(Table.of("Hits", order[:_MAX_ROWS], _HITS),)))
-    cuts = tuple(
-        f"{_MAX_ROWS} of {len(rows):,} {name} are shown."
-        for name, rows in (("suites", suites), ("hits", order))
-        if len(rows) > _MAX_ROWS
-    )
+    note = f"These count: {', '.join(result.levels)}. The least certain come first: by chance, then by similarity."
+    levels = {level: [hit for hit in order if hit["level"] == level] for level in LEVELS}
+    tables = [
+        Table.of(f"{level}: {count_of(len(hits), 'hit')}", hits[:_MAX_ROWS], _HITS)
+        for level, hits in levels.items()
+        if hits
+    ]
+    sections.append(Section("Hits", (note,), tables=tuple(tables)))
+    listed = {"suites": len(suites), **{f"hits of level {level}": len(hits) for level, hits in levels.items()}}
+    cuts = tuple(f"{_MAX_ROWS} of {count:,} {name} are shown." for name, count in listed.items() if count > _MAX_ROWS)
     title = f"{corpus}: {summary['contaminated']:,} of {count_of(summary['documents'], 'document')} contaminated"
     sentences = [
         f"A hit has a chance of at most {summary['max_chance']:g}: the expected number of such matches in a document."
@@ -142,6 +147,7 @@ _SUITES = {
     "met": "{met:,}",
     "share": "{share:.1%}",
     "too short": "{too_short:,}",
+    "all template": "{all_template:,}",
 }
 _SOURCES = {
     "source": "{source}",

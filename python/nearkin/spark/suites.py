@@ -16,7 +16,7 @@ import numpy as np
 
 from nearkin.errors import bad_parameter
 from nearkin.io.frames import text_column
-from nearkin.pieces.suites import MAX_CHANCE, THRESHOLD, Suites
+from nearkin.pieces.suites import LEVELS, MAX_CHANCE, THRESHOLD, Suites
 from nearkin.spark.columns import check_text, column_type
 from nearkin.spark.engine import DataFrame, check_workers, quote, spark_session
 
@@ -50,8 +50,9 @@ def decontaminate(
     Returns
     -------
     DataFrame
-        Columns `id`, `suite`, `item`, `start`, `end`, `similarity` and `chance`; a row for each hit, in no order.
-        `item` is a string if an id of an item is one, otherwise a bigint.
+        Columns `id`, `suite`, `item`, `level`, `start`, `end`, `similarity` and `chance`; a row for each hit, in no
+        order. `item` is a string if an id of an item is one, otherwise a bigint. No level is *quotation*, because that
+        depends on all documents.
 
     Raises
     ------
@@ -75,7 +76,7 @@ def decontaminate(
     source = index if isinstance(suites, Suites) else str(Path(suites).absolute())
     finder = _Finder(source, named, threshold, max_chance)
     columns = (
-        f"id {kind}, suite string, item {'string' if named else 'bigint'}, start bigint, end bigint, "
+        f"id {kind}, suite string, item {'string' if named else 'bigint'}, level string, start bigint, end bigint, "
         "similarity double, chance double"
     )
     return df.selectExpr(f"{quote(id)} as id", f"{quote(text)} as text").mapInArrow(finder.rows, columns)
@@ -115,6 +116,7 @@ class _Finder:
                 "item": pa.array(
                     [convert(index.item_id(*pair)) for pair in pairs], pa.string() if self.named else pa.int64()
                 ),
+                "level": pa.array([LEVELS[level] for level in hits.levels.tolist()], pa.string()),
                 "start": pa.array(hits.starts),
                 "end": pa.array(hits.ends),
                 "similarity": pa.array(hits.similarity),

@@ -1,11 +1,13 @@
-//! Construction of an index: contents, grams, boilerplate, weights, table.
+//! Construction of an index: contents, grams, shared grams, own parts, weights, table.
 
 use crate::parallel::prelude::*;
 
+use super::plain::Plain;
 use super::table::GramTable;
 use super::words::{self, WordReader};
 use super::{
-    DIRECTORY, EIGHTH, KAPPA, MAX_ITEMS, MAX_POSITIONS, MU, PRIOR, PRIOR_IDEOGRAPH, ROTATION, SHORT, SuiteIndex, gram,
+    DIRECTORY, EIGHTH, KAPPA, MAX_ITEMS, MAX_POSITIONS, MU, PRIOR, PRIOR_IDEOGRAPH, ROTATION, SHORT, SuiteIndex,
+    TEMPLATE, gram,
 };
 use crate::alloc::{self, as_bytes};
 use crate::cancel::CancelToken;
@@ -15,6 +17,8 @@ use crate::{Error, Result};
 
 /// Items that one task reads.
 const CHUNK: usize = 1 << 10;
+/// Shared grams of templates of which one is an anchor; a power of two.
+const SAMPLE: u64 = 4;
 /// Bins of a content's sketch.
 const BINS: usize = 16;
 
@@ -51,22 +55,33 @@ impl SuiteIndex {
             ));
         }
         let cancel = &CancelToken::current();
-        let contents = read_contents(texts, cancel)?;
-        let Contents { mut words, priors, starts, of_item } = contents;
+        let Contents { mut words, priors, starts, of_item } = read_contents(texts, cancel)?;
         let of_word = content_of_each_word(&starts, words.len())?;
         let mut grams = all_grams(&words, &of_word, n, cancel)?;
         cancel.sort(&mut grams);
         cancel.check()?;
-        let anchors = find_anchors(&grams, &of_word, starts.len() - 1, cancel)?;
-        let (first, next) = weights(&words, &priors, &starts, n, &grams, &anchors)?;
+        let suite_of = suites_of(&of_item, suites, starts.len() - 1)?;
+        let distinct = find_distinct(&grams, &of_word, &suite_of, cancel)?;
+        let own = find_own(&starts, n, &distinct)?;
+        let (first, next) = weights(&words, &priors, &starts, &grams, &own)?;
         cancel.check()?;
-        for (word, &weight) in words.iter_mut().zip(&first) {
-            *word |= u64::from(weight > 0);
+        for (word, &own) in words.iter_mut().zip(&own) {
+            *word |= u64::from(own);
         }
         let length = |content: u32| starts[content as usize + 1] - starts[content as usize];
         let is_short = |&(_, at): &(u64, u32)| length(of_word[at as usize]) <= SHORT;
+        // The first of the contents that share a template stands for all, in one of SAMPLE grams: they are the most
+        // frequent ones of documents.
+        let anchors = |group: &'_ [(u64, u32)]| {
+            let is_template = |&(_, at): &(u64, u32)| !own[at as usize] && !own[at as usize + n - 1];
+            if distinct[group[0].1 as usize] {
+                return 0..group.len();
+            }
+            let at = if group[0].0 >> 40 & (SAMPLE - 1) == 0 { group.iter().position(is_template) } else { None };
+            at.map_or(0..0, |at| at..at + 1)
+        };
         let table = GramTable::new(
-            || grams.chunk_by(|a, b| a.0 == b.0).filter(|group| anchors[group[0].1 as usize]),
+            || grams.chunk_by(|a, b| a.0 == b.0).map(|group| &group[anchors(group)]).filter(|group| !group.is_empty()),
             |group| group.iter().any(is_short),
         )?;
         let (owner_starts, owners) = owners(&of_item, starts.len() - 1)?;
@@ -113,7 +128,8 @@ fn read_contents(texts: &dyn TextSource, cancel: &CancelToken) -> Result<Content
         for item in chunk * CHUNK..((chunk + 1) * CHUNK).min(texts.len()) {
             cancel.check()?;
             let before = read.words.len();
-            reader.each(texts.get(item).unwrap_or_default(), scratch, |word, text, start| {
+            let text = texts.get(item).unwrap_or_default();
+            reader.each(Plain::read(text)?.text(text), scratch, |word, text, start| {
                 alloc::try_reserve(&mut read.words, 1)?;
                 alloc::try_reserve(&mut read.priors, 1)?;
                 read.words.push(words::hash(word, text, start));
@@ -201,39 +217,81 @@ fn all_grams(words: &[u64], of_word: &[u32], n: usize, cancel: &CancelToken) -> 
 /// Smallest hash of each bin of a content's grams.
 type Sketch = [u32; BINS];
 
-/// Return for each word whether the gram that begins with it is an anchor: in a content, and not boilerplate.
-fn find_anchors(grams: &[(u64, u32)], of_word: &[u32], contents: usize, cancel: &CancelToken) -> Result<Vec<bool>> {
+/// Return the suite of each content, by its first item.
+fn suites_of(of_item: &[u32], suites: &[u64], contents: usize) -> Result<Vec<u32>> {
+    let mut result = alloc::try_with_capacity(contents)?;
+    for (suite, bounds) in (0..).zip(suites.windows(2)) {
+        for &content in &of_item[bounds[0] as usize..bounds[1] as usize] {
+            if content as usize == result.len() {
+                result.push(suite);
+            }
+        }
+    }
+    Ok(result)
+}
+
+/// Return for each word whether the gram that begins with it is in a content, and not shared.
+fn find_distinct(grams: &[(u64, u32)], of_word: &[u32], suite_of: &[u32], cancel: &CancelToken) -> Result<Vec<bool>> {
     let groups = || grams.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() <= MAX_POSITIONS);
-    let mut sketches: Vec<Sketch> = alloc::try_filled([u32::MAX; BINS], contents)?;
+    let suite_at = |&(_, at): &(u64, u32)| suite_of[of_word[at as usize] as usize];
+    let mut sketches: Vec<Sketch> = alloc::try_filled([u32::MAX; BINS], suite_of.len())?;
     for group in groups() {
         let (bin, value) = ((group[0].0 >> 60) as usize, (group[0].0 >> 28) as u32);
-        for &(_, at) in group {
-            let smallest = &mut sketches[of_word[at as usize] as usize][bin];
-            *smallest = value.min(*smallest);
+        for gram in group {
+            let is_many =
+                || group.iter().filter(|other| suite_at(other) == suite_at(gram)).nth(MAX_ITEMS - 1).is_some();
+            if group.len() < MAX_ITEMS || !is_many() {
+                let smallest = &mut sketches[of_word[gram.1 as usize] as usize][bin];
+                *smallest = value.min(*smallest);
+            }
         }
     }
     cancel.check()?;
-    let mut anchors = alloc::try_filled(false, of_word.len())?;
-    let mut distinct: Vec<u32> = Vec::with_capacity(MAX_ITEMS);
+    let mut result = alloc::try_filled(false, of_word.len())?;
+    let mut counted: Vec<u32> = Vec::with_capacity(MAX_ITEMS);
     for group in groups() {
-        distinct.clear();
-        for &(_, at) in group {
-            let content = of_word[at as usize];
-            let sketch = &sketches[content as usize];
-            if !distinct.iter().any(|&other| other == content || are_similar(sketch, &sketches[other as usize])) {
-                distinct.push(content);
-                if distinct.len() == MAX_ITEMS {
+        counted.clear();
+        for gram in group {
+            let content = of_word[gram.1 as usize];
+            let (suite, sketch) = (suite_of[content as usize], &sketches[content as usize]);
+            let is_copy = |&other: &u32| {
+                let other = other as usize;
+                other == content as usize || suite_of[other] != suite && are_similar(sketch, &sketches[other])
+            };
+            if !counted.iter().any(is_copy) {
+                counted.push(content);
+                if counted.len() == MAX_ITEMS {
                     break;
                 }
             }
         }
-        if distinct.len() < MAX_ITEMS {
+        if counted.len() < MAX_ITEMS {
             for &(_, at) in group {
-                anchors[at as usize] = true;
+                result[at as usize] = true;
             }
         }
     }
-    Ok(anchors)
+    Ok(result)
+}
+
+/// Return for each word whether it is of the own part of its content; contents without a gram have none.
+fn find_own(starts: &[u32], n: usize, distinct: &[bool]) -> Result<Vec<bool>> {
+    let mut own = alloc::try_filled(true, distinct.len())?;
+    for range in starts.windows(2) {
+        let (start, end) = (range[0] as usize, range[1] as usize);
+        if end - start < n {
+            own[start..end].fill(false);
+            continue;
+        }
+        let mut at = start;
+        for run in distinct[start..=end - n].chunk_by(|a, b| a == b) {
+            if !run[0] && run.len() + n > TEMPLATE {
+                own[at..at + run.len() + n - 1].fill(false);
+            }
+            at += run.len();
+        }
+    }
+    Ok(own)
 }
 
 /// True if the estimated Jaccard similarity is at least one half.
@@ -272,14 +330,13 @@ impl Counts {
     }
 }
 
-/// Return the weight of each word, and of each word after the previous one, in eighths of a bit: see the header.
+/// Return the weight of each own word, and of it after the previous word, in eighths of a bit: see the header.
 fn weights(
     words: &[u64],
     priors: &[u8],
     starts: &[u32],
-    n: usize,
     grams: &[(u64, u32)],
-    anchors: &[bool],
+    own: &[bool],
 ) -> Result<(Vec<u8>, Vec<u8>)> {
     let (mut single, mut pairs) = (Counts::new(words.len())?, Counts::new(words.len())?);
     let pair = |at: usize| words[at].rotate_left(ROTATION) ^ words[at + 1];
@@ -294,22 +351,14 @@ fn weights(
     let eighths = |probability: f64| (-EIGHTH * libm::log2(probability)).clamp(1.0, 255.0) as u8;
     let (mut first, mut next) = (alloc::try_zeroed(words.len())?, alloc::try_zeroed(words.len())?);
     for range in starts.windows(2) {
-        let mut informative = 0;
-        for at in range[0] as usize..range[1] as usize {
-            // The word belongs to the grams that begin with it or one of the n - 1 words before it.
-            if anchors[at] {
-                informative = at + n;
-            }
-            if informative <= at {
-                continue;
-            }
-            let own = probability(at);
-            first[at] = eighths(own);
+        for at in (range[0] as usize..range[1] as usize).filter(|&at| own[at]) {
+            let alone = probability(at);
+            first[at] = eighths(alone);
             next[at] = first[at];
             if at > range[0] as usize {
                 let before = single.others(words[at - 1]);
                 let together = pairs.others(pair(at - 1)).min(before);
-                next[at] = first[at].min(eighths((together + KAPPA * own) / (before + KAPPA)));
+                next[at] = first[at].min(eighths((together + KAPPA * alone) / (before + KAPPA)));
             }
         }
     }

@@ -13,12 +13,17 @@
 //! 3. *Verification* ([`align`]). The similarity is the share of the item's informative words that occur in the window
 //!    around the diagonal in the order of the item. The match is the best chain of words there.
 //!
-//! **Boilerplate** is learnt from the items: a gram that occurs in [`MAX_ITEMS`] dissimilar items, of one suite or of
-//! several, or at more than [`MAX_POSITIONS`] positions, is neither an anchor nor evidence. Items with equal words are
-//! one *content*; contents are similar if their grams at up to that many positions have an estimated Jaccard similarity
-//! of one half (one permutation hashing with 16 bins: P. Li, A. Owen, C.-H. Zhang, NIPS 2012). So copies and variants of
-//! an item in other suites don't turn it into boilerplate. A word is *informative* if one of its grams is not
-//! boilerplate.
+//! **Own part.** Items with equal words are one *content*. A gram is *shared* if [`MAX_ITEMS`] contents have it, where
+//! copies count once, or if it is at more than [`MAX_POSITIONS`] positions. Contents of two suites are copies if the
+//! grams that few contents of their own suite have are equal: an estimated Jaccard similarity of one half (one
+//! permutation hashing with 16 bins: P. Li, A. Owen, C.-H. Zhang, NIPS 2012). Two contents of one suite are never copies:
+//! what similar items of a suite share is their template. [`TEMPLATE`] words or more in a row whose grams are all shared
+//! are template; all other words are the *own part* of the item. One of four shared grams of a template is an anchor,
+//! of one content alone, and other shared grams are none.
+//!
+//! **Levels.** An *item* matches by its own part. A run of [`PART`] equal words is a *part* if [`OWN_WORDS`] of them are
+//! own words, otherwise *template*; so is every match of an item that has a template and fewer own words than these. A
+//! match of a template inside of another match is left out.
 //!
 //! **Chance.** With c the count of a word over the N distinct grams that begin with it, less its own, and p(w) a prior
 //! by the word's length ([`PRIOR`]):
@@ -41,18 +46,27 @@
 mod align;
 mod build;
 mod file;
+mod plain;
 mod scan;
 mod table;
 mod words;
+
+use std::ops::Range;
 
 use crate::segment::{Column, Segment};
 
 pub use scan::{Columns, Limits};
 
-/// Number of dissimilar items from which a gram is boilerplate.
+/// Number of items from which a gram is shared.
 pub const MAX_ITEMS: usize = 8;
-/// Maximum number of positions of a gram that is not boilerplate.
+/// Maximum number of positions of a gram that is not shared.
 pub const MAX_POSITIONS: usize = 64;
+/// Words of shared grams in a row that are a template, and no common phrase.
+pub const TEMPLATE: usize = 8;
+/// Own words without which an item that has a template is nothing but template.
+pub const OWN_WORDS: usize = 5;
+/// Equal words in a row that are a part of an item.
+pub const PART: usize = 13;
 /// Prior of a word in bits, by its characters: about those of English; unseen words of a large index have more.
 const PRIOR: [u8; 8] = [5, 5, 6, 7, 8, 10, 11, 12];
 /// Prior of a single character that is not ASCII: an ideograph.
@@ -85,9 +99,9 @@ pub struct SuiteIndex {
     starts: Column<u32>,
     /// Content of the word with number `DIRECTORY * i`.
     directory: Column<u32>,
-    /// Hashes of the words of all contents; bit 0 is set if the word is informative.
+    /// Hashes of the words of all contents; bit 0 is set for an own word.
     words: Column<u64>,
-    /// Weight of each word in eighths of a bit, 0 for boilerplate; and of the word after the previous one.
+    /// Weight of each word in eighths of a bit, 0 for template; and of the word after the previous one.
     first: Column<u8>,
     next: Column<u8>,
     /// Items by content, and the start of each content's; one more at the end.
@@ -95,7 +109,7 @@ pub struct SuiteIndex {
     owner_starts: Column<u32>,
     /// Content of each item.
     contents: Column<u32>,
-    /// Grams that are not boilerplate, and their positions.
+    /// Anchors and their positions.
     table: table::GramTable,
     segment: Option<Segment>,
 }
@@ -146,15 +160,30 @@ impl SuiteIndex {
     /// Return for each item whether even a complete copy in a document of a thousand words has a larger chance than
     /// `max_chance`.
     pub fn too_short(&self, max_chance: f64) -> Vec<bool> {
-        let score = |content: u32| {
-            let range = self.starts[content as usize] as usize..self.starts[content as usize + 1] as usize;
-            let mut score = 0;
-            for (at, word) in range.enumerate() {
-                score += u32::from(if at == 0 { self.first[word] } else { self.next[word] });
-            }
-            score
-        };
-        self.contents.iter().map(|&content| self.chance(TYPICAL_WORDS, score(content)) > max_chance).collect()
+        let score = |&content: &u32| self.score(self.words_of(content as usize));
+        self.contents.iter().map(|content| self.chance(TYPICAL_WORDS, score(content)) > max_chance).collect()
+    }
+
+    /// Return for each item whether it has a template and fewer than [`OWN_WORDS`] own words.
+    pub fn all_template(&self) -> Vec<bool> {
+        self.contents.iter().map(|&content| self.is_template(self.words_of(content as usize))).collect()
+    }
+
+    /// True for words of an item of which some are template, and fewer than [`OWN_WORDS`] are not.
+    fn is_template(&self, range: Range<usize>) -> bool {
+        let own = self.words[range.clone()].iter().filter(|&word| word & 1 == 1).count();
+        own < OWN_WORDS && own < range.len() && range.len() >= self.n
+    }
+
+    /// Return the positions of the words of a content.
+    #[inline]
+    fn words_of(&self, content: usize) -> Range<usize> {
+        self.starts[content] as usize..self.starts[content + 1] as usize
+    }
+
+    /// Return the weight of own words that follow one another.
+    fn score(&self, range: Range<usize>) -> u32 {
+        range.clone().map(|at| u32::from(if at == range.start { self.first[at] } else { self.next[at] })).sum()
     }
 
     /// Return the expected number of matches with this score in a document of `words` words.

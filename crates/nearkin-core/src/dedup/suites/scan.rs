@@ -8,9 +8,10 @@ use std::ops::Range;
 
 use crate::parallel::prelude::*;
 
+use super::plain::Plain;
 use super::table::Entry;
 use super::words::WordReader;
-use super::{ROTATION, SuiteIndex, align, gram};
+use super::{OWN_WORDS, PART, ROTATION, SuiteIndex, align, gram};
 use crate::cancel::CancelToken;
 use crate::cpu::prefetch::prefetch_at;
 use crate::text::tokenizer::{Scratch, TextSource};
@@ -31,7 +32,7 @@ const TESTED: usize = 16;
 /// Conditions of a match.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Smallest share of the informative words.
+    /// Smallest share of the own words.
     pub threshold: f64,
     /// Largest expected number of matches by chance.
     pub max_chance: f64,
@@ -48,10 +49,12 @@ pub struct Columns {
     pub starts: Vec<i64>,
     /// See `starts`.
     pub ends: Vec<i64>,
-    /// Share of the item's informative words.
+    /// Share of the item's own words.
     pub similarity: Vec<f64>,
     /// Expected number of such matches by chance.
     pub chance: Vec<f64>,
+    /// 0 for an item, 1 for a part, 2 for a template.
+    pub levels: Vec<u8>,
     /// Number of words of each document.
     pub words: Vec<i64>,
 }
@@ -64,6 +67,7 @@ struct Match {
     end: usize,
     similarity: f64,
     chance: f64,
+    level: u8,
 }
 
 /// An anchor: a word of the items, and of the document.
@@ -119,13 +123,18 @@ impl SuiteIndex {
         let scan = |buffers: &mut Buffers, i: usize| -> Result<Scanned> {
             cancel.check()?;
             documents.prefetch(i + 1);
-            let text = documents.get(i).unwrap_or_default();
+            let stored = documents.get(i).unwrap_or_default();
+            let plain = Plain::read(stored)?;
+            let text = plain.text(stored);
             reader.hashes(text, &mut buffers.text, &mut buffers.words)?;
             self.scan_words(buffers, limits, cancel)?;
             let mut matches = alloc::try_with_capacity(buffers.matches.len())?;
             if !buffers.matches.is_empty() {
                 let spans = reader.spans(text, &mut buffers.text)?;
-                let place = |found: &Match| (*found, spans[found.start].0 as i64, spans[found.end - 1].1 as i64);
+                let place = |found: &Match| {
+                    let (start, end) = (spans[found.start].0, spans[found.end - 1].1);
+                    (*found, plain.place(start).0 as i64, plain.place(end - 1).1 as i64)
+                };
                 matches.extend(buffers.matches.iter().map(place));
             }
             Ok((buffers.words.len(), matches))
@@ -143,7 +152,7 @@ impl SuiteIndex {
         columns.offsets.push(0);
         for (words, matches) in documents {
             columns.words.push(*words as i64);
-            for &(Match { content, similarity, chance, .. }, start, end) in matches {
+            for &(Match { content, similarity, chance, level, .. }, start, end) in matches {
                 let content = content as usize;
                 let owners = self.owner_starts[content] as usize..self.owner_starts[content + 1] as usize;
                 let owners = &self.owners[owners];
@@ -153,6 +162,7 @@ impl SuiteIndex {
                 alloc::try_resize(&mut columns.ends, count, end)?;
                 alloc::try_resize(&mut columns.similarity, count, similarity)?;
                 alloc::try_resize(&mut columns.chance, count, chance)?;
+                alloc::try_resize(&mut columns.levels, count, level)?;
             }
             columns.offsets.push(columns.items.len() as i64);
         }
@@ -180,6 +190,7 @@ impl SuiteIndex {
             }
             buffers.candidates = candidates;
         }
+        drop_covered(&mut buffers.matches);
         buffers.matches.sort_by_key(|found| (found.start, found.content, found.end));
         buffers.words = words;
         Ok(())
@@ -273,7 +284,7 @@ impl SuiteIndex {
         alloc::try_reserve(&mut buffers.candidates, buffers.anchors.len())?;
         for &(position, at) in &buffers.anchors {
             let content = self.content_of(position as usize);
-            let word = position as usize - self.starts[content] as usize;
+            let word = position as usize - self.words_of(content).start;
             // The words around the anchor, by which most candidates are left.
             for line in [position.saturating_sub(8), position, position + 8] {
                 prefetch_at(&self.words, line as usize);
@@ -287,13 +298,13 @@ impl SuiteIndex {
     #[inline]
     fn extend(&self, document: &[u64], candidate: Candidate, limits: Limits, buffers: &mut Buffers) -> Result<()> {
         let Candidate { content, word, at } = candidate;
-        let range = self.starts[content] as usize..self.starts[content + 1] as usize;
-        let item = &self.words[range.clone()];
+        let item = &self.words[self.words_of(content)];
         let diagonal = at as isize - word as isize;
         let slack = (SLACK + item.len() / 6).min(MAX_SLACK);
         let (block, part) = block_of(word, item.len());
         let near = around(document, diagonal + part.start as isize, part.len(), slack);
-        if !buffers.has_most(&item[part.clone()], word - part.start, near, limits.threshold) {
+        let run = || run_around(item, word, document, at);
+        if !buffers.has_most(&item[part.clone()], word - part.start, near, limits.threshold) && run().len() < PART {
             return Ok(());
         }
         // Anchors of an item that was matched here belong to that match.
@@ -303,9 +314,8 @@ impl SuiteIndex {
         if buffers.tested.contains(&(content, block, diagonal)) {
             return Ok(());
         }
-        let weights = (&self.first[range.clone()], &self.next[range.clone()]);
-        let found = self.match_item(document, (item, weights), (diagonal, slack), limits, &mut buffers.align)?;
-        let Some((similarity, chance, chain)) = found else {
+        let found = self.match_item(document, content, (diagonal, slack, run()), limits, &mut buffers.align)?;
+        let Some(found) = found else {
             let tested = (content, block, diagonal);
             if buffers.tested.len() < TESTED {
                 alloc::try_reserve(&mut buffers.tested, 1)?;
@@ -317,36 +327,79 @@ impl SuiteIndex {
             return Ok(());
         };
         alloc::try_reserve_map(&mut buffers.ends, 1)?;
-        buffers.ends.insert(content, chain.end);
+        buffers.ends.insert(content, found.end);
         alloc::try_reserve(&mut buffers.matches, 1)?;
-        let align::Chain { start, end, .. } = chain;
-        buffers.matches.push(Match { content: content as u32, start, end, similarity, chance });
+        buffers.matches.push(found);
         Ok(())
     }
 
-    /// Return the similarity, chance and chain of an item on a diagonal of the document; None if it is no match.
+    /// Return the match of an item on a diagonal of the document, or of the run of equal words there; None if it is no match.
     fn match_item(
         &self,
         document: &[u64],
-        (item, weights): (&[u64], (&[u8], &[u8])),
-        (diagonal, slack): (isize, usize),
+        content: usize,
+        (diagonal, slack, run): (isize, usize, Range<usize>),
         limits: Limits,
         align: &mut align::Scratch,
-    ) -> Result<Option<(f64, f64, align::Chain)>> {
-        let (common, informative) = align.common(item, around(document, diagonal, item.len(), slack))?;
-        let similarity = common as f64 / informative as f64;
-        if similarity < limits.threshold {
+    ) -> Result<Option<Match>> {
+        let range = self.words_of(content);
+        let item = &self.words[range.clone()];
+        let (common, own) = align.common(item, around(document, diagonal, item.len(), slack))?;
+        let similarity = common as f64 / own.max(1) as f64;
+        let chance = |score| self.chance(document.len() as f64, score);
+        let [start, end] = [run.start, run.end].map(|word| (diagonal + word as isize) as usize);
+        let place = start..end;
+        let new = |start, end, score, level| Match {
+            content: content as u32,
+            start,
+            end,
+            similarity,
+            chance: chance(score),
+            level,
+        };
+        if similarity >= limits.threshold {
+            let weights = (&self.first[range.clone()], &self.next[range.clone()]);
+            let mut chain = align.chain(item, weights, document, (diagonal, slack))?;
+            // Words that were inserted move the rest of the item off the diagonal. Another copy there is another match.
+            let wider = align.chain(item, weights, document, (diagonal, (item.len() + slack).min(MAX_SLACK)))?;
+            if wider.score > chain.score && wider.start <= chain.start && wider.end >= chain.end {
+                chain = wider;
+            }
+            if chance(chain.score) <= limits.max_chance && !self.is_template(range.clone()) {
+                // The chain has own words alone, the run template as well.
+                let overlap = place.start < chain.end && chain.start < place.end;
+                let run = if overlap { place } else { chain.start..chain.end };
+                return Ok(Some(new(chain.start.min(run.start), chain.end.max(run.end), chain.score, 0)));
+            }
+        }
+        if run.len() < PART {
             return Ok(None);
         }
-        let mut chain = align.chain(item, weights, document, (diagonal, slack))?;
-        // Words that were inserted move the rest of the item off the diagonal. Another copy there is another match.
-        let wider = align.chain(item, weights, document, (diagonal, (item.len() + slack).min(MAX_SLACK)))?;
-        if wider.score > chain.score && wider.start <= chain.start && wider.end >= chain.end {
-            chain = wider;
-        }
-        let chance = self.chance(document.len() as f64, chain.score);
-        Ok((chance <= limits.max_chance).then_some((similarity, chance, chain)))
+        let own = item[run.clone()].iter().filter(|&word| word & 1 == 1).count();
+        let score = self.score(range.start + run.start..range.start + run.end);
+        Ok(Some(new(place.start, place.end, score, if own < OWN_WORDS { 2 } else { 1 })))
     }
+}
+
+/// Return the words of an item around `word` that are equal to those of the document around `at`.
+#[inline]
+fn run_around(item: &[u64], word: usize, document: &[u64], at: usize) -> Range<usize> {
+    let is_equal = |&(a, b): &(&u64, &u64)| a & !1 == *b;
+    let after = item[word..].iter().zip(&document[at..]).take_while(is_equal).count();
+    let before = item[..word].iter().rev().zip(document[..at].iter().rev()).take_while(is_equal).count();
+    word - before..word + after
+}
+
+/// Drop the templates inside of other matches.
+fn drop_covered(matches: &mut Vec<Match>) {
+    matches.sort_by_key(|found| (found.start, found.level));
+    let mut end = 0;
+    matches.retain(|found| {
+        if found.level < 2 {
+            end = end.max(found.end);
+        }
+        found.level < 2 || found.end > end
+    });
 }
 
 impl Buffers {
@@ -540,17 +593,19 @@ mod tests {
     }
 
     #[test]
-    fn a_template_of_dissimilar_items_is_no_evidence() {
+    fn a_template_is_no_evidence_of_an_item() {
         let template = "answer the following question with one of the choices given below and explain your answer";
         let own = |i: usize| sentence(&(0..20).map(|word| (100 * i + word) as u32).collect::<Vec<_>>());
         let items: Vec<String> = (0..10).map(|i| format!("{template} {}", own(i))).collect();
         let index = index(&items, 4, 2);
         let limits = Limits { threshold: 0.75, max_chance: 1e-6 };
-        assert!(rows(&index.scan(&[template].as_slice(), ANY).expect("room")).is_empty());
-        // The own part alone is the complete evidence, except for the words next to the template.
+        // One item stands for all that have it.
+        let columns = index.scan(&[template].as_slice(), ANY).expect("room");
+        assert_eq!((vec![0], vec![2]), (columns.items, columns.levels));
+        // The own part alone is the complete evidence.
         let found = rows(&index.scan(&[own(3)].as_slice(), limits).expect("room"));
         assert_eq!(1, found.len());
-        assert_eq!((3, 20.0 / 23.0), (found[0].0, found[0].3));
+        assert_eq!((3, 1.0), (found[0].0, found[0].3));
     }
 
     #[test]
