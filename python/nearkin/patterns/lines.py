@@ -199,9 +199,8 @@ class LogTemplates(Patterns):
 
         Blanks must be those of the pattern, while `match` and `to_regex` take several for one.
         """
-        return self._export(
-            pattern_id, lambda text: re.sub(r"[\\%_]", r"\\\g<0>", text).replace("\n", "%"), lambda _: "%"
-        )
+        literal = re.compile(r"[\\%_]")
+        return self._export(pattern_id, lambda text: literal.sub(r"\\\g<0>", text).replace("\n", "%"), lambda _: "%")
 
     def to_logql(self, pattern_id: str) -> str:
         """Return a line filter of LogQL (Loki); the parameter is that of `to_regex`."""
@@ -212,8 +211,8 @@ class LogTemplates(Patterns):
         built: _BuiltTemplates = self._patterns()
         if pattern_id not in built.ids:
             raise bad_parameter("pattern_id", repr(pattern_id), "the id of a pattern of table()")
-        pieces = enumerate(TYPED.split(built.texts[built.ids.index(pattern_id)]))
-        return "".join(typed(piece) if number % 2 else literal(piece) for number, piece in pieces)
+        pieces = TYPED.split(built.texts[built.ids.index(pattern_id)])
+        return "".join((typed if number % 2 else literal)(piece) for number, piece in enumerate(pieces))
 
     def explain(self, a: str | bytes, b: str | bytes) -> PatternExplanation:
         """Explain why two lines have the same template or different ones.

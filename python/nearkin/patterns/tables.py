@@ -277,12 +277,9 @@ def compare_tables(old: pa.Table, new: pa.Table) -> pa.Table:
     for key, row in after.items():
         similar = gone.get(TYPED.sub("{}", row["pattern"]))
         was = before.get(key) or (similar.pop() if similar else None)
-        if was is None:
-            changes.append(_change("new", row, None, row))
-        elif was["id"] != key:
-            changes.append(_change("type", row, was, row))
-        elif _is_significant(was, row):
-            changes.append(_change("share", row, was, row))
+        kind = "new" if was is None else "type" if was["id"] != key else "share"
+        if was is None or kind == "type" or _is_significant(was, row):
+            changes.append(_change(kind, row, was, row))
     changes += [_change("gone", row, row, None) for rows in gone.values() for row in rows]
     shares = [("before", pa.float64()), ("after", pa.float64())]
     texts = [(name, pa.string()) for name in ("kind", "id", "pattern", "was")]
