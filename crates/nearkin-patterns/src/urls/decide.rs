@@ -22,6 +22,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use nearkin_core::cancel::CancelToken;
+
 use super::tokens::{self, Form};
 
 /// A sibling and its statistics.
@@ -84,6 +86,8 @@ const DIFFERENT: f64 = 0.75;
 const SAME: f64 = 0.85;
 /// Maximum number of frequent siblings whose shapes the others are compared with.
 const MAX_CENTRES: usize = 32;
+/// Maximum number of pools; those behind them are names.
+const MAX_POOLS: usize = 8;
 /// Minimum number of siblings of a variable.
 const MIN_SIBLINGS: usize = 4;
 /// Minimum number of words in the first segment that are values.
@@ -170,15 +174,17 @@ fn count_clients(siblings: &[Sibling<'_>], positions: &[usize]) -> usize {
 pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Vec<Verdict> {
     let mut rest: Vec<usize> = (0..siblings.len()).collect();
     let mut verdicts = Vec::new();
-    loop {
+    let stop = CancelToken::current();
+    for _ in 0..MAX_POOLS {
         let pool = pool_siblings(siblings, &rest);
         let mut pooled = pool.iter().peekable();
         rest.retain(|at| pooled.next_if_eq(&at).is_none());
-        if pool.len() < MIN_SIBLINGS {
-            return verdicts;
+        if pool.len() < MIN_SIBLINGS || stop.is_set() {
+            break;
         }
         verdicts.push(decide_pool(siblings, pool, context));
     }
+    verdicts
 }
 
 /// Return which siblings with the same shapes are values of one variable.
