@@ -525,7 +525,7 @@ def _export(model: Any, form: str) -> str:
     """Return patterns in another form."""
     if model.name == "lines":
         export = getattr(model, f"to_{form}")
-        return "".join(f"{row}\t{export(row)}\n" for row in model.table().column("id").to_pylist())
+        return "".join(f"{row}\t{export(row)}\n" for row in to_values(model.table().column("id")))
     if form == "regex":
         return "".join(
             f"{row['id']}\t{row['method'] or '-'}\t{row['host'] or '-'}\t{model.to_regex(row['id'])}\n"
