@@ -89,7 +89,7 @@ SLOW_RUST := a_cancelled_join_ends an_addition_that_is_stopped columns_of_dense_
 	links_clusters_and_rankings origins_cover_the_text pairs_at_the_threshold pieces_join_as_if rabitq::tests \
 	table_equals_whole_string_rules tables_are_pinned tlsh::tests::results_equal
 test-rust-quick:
-	PROPTEST_CASES=16 cargo test --quiet --profile quick -p nearkin-core -p nearkin-patterns --lib -- $(SLOW_RUST:%=--skip %)
+	PROPTEST_CASES=16 cargo test --quiet --profile quick -p nearkin-base -p nearkin-core -p nearkin-patterns --lib -- $(SLOW_RUST:%=--skip %)
 
 # Types are those of the stub, which needs no build.
 types: $(VENV)/.tools
@@ -155,7 +155,7 @@ format: setup
 build-rust-tests test-rust: export CARGO_INCREMENTAL := $(if $(CI),0,1)
 # Nor does it print backtraces.
 build-rust-tests test-rust: export CARGO_PROFILE_DEV_DEBUG := $(if $(CI),0,line-tables-only)
-RUST_TESTS := cargo test --quiet -p nearkin-core -p nearkin-patterns --lib --tests
+RUST_TESTS := cargo test --quiet -p nearkin-base -p nearkin-core -p nearkin-patterns --lib --tests
 # While `setup` waits for downloads, and for the one core that optimises a crate.
 build-rust-tests: lint-rust
 	$(RUST_TESTS) --no-run
@@ -163,7 +163,7 @@ build-rust-tests: lint-rust
 test-rust:
 	$(RUST_TESTS)
 	# rustdoc warns of job slots of make that it cannot use.
-	MAKEFLAGS= cargo test --quiet -p nearkin-core -p nearkin-patterns --doc
+	MAKEFLAGS= cargo test --quiet -p nearkin-base -p nearkin-core -p nearkin-patterns --doc
 
 # The kernels of the other architecture, under emulation. Needs its standard library, linker and emulator; Debian:
 # dpkg --add-architecture arm64; apt-get install rustc-web libstd-rust-web-dev:arm64 gcc-aarch64-linux-gnu qemu-user
@@ -173,7 +173,7 @@ test-arm:
 	RUSTC=$(ARM_RUSTC) CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
 		CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 \
 		CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_PROFILE_TEST_OPT_LEVEL=1 PROPTEST_CASES=8 \
-		cargo test --quiet --lib -p nearkin-core -p nearkin-patterns --target aarch64-unknown-linux-gnu --target-dir target/arm
+		cargo test --quiet --lib -p nearkin-base -p nearkin-core -p nearkin-patterns --target aarch64-unknown-linux-gnu --target-dir target/arm
 
 # All tests of Python, the longest files first (tests/conftest.py); `make test-python RECORD=--record-durations` notes how long
 # each took, on a quiet machine.
@@ -259,7 +259,7 @@ sanitize: export ASAN_OPTIONS = detect_leaks=0:allocator_may_return_null=1:use_s
 # A module with debug assertions says at its import that it is slow.
 sanitize: export PYTHONWARNINGS = ignore:this nearkin was built without optimisation:RuntimeWarning
 sanitize: setup
-	PROPTEST_CASES=$(CASES) cargo +$(NIGHTLY) test --quiet --lib -p nearkin-core -p nearkin-patterns --target $(HOST)
+	PROPTEST_CASES=$(CASES) cargo +$(NIGHTLY) test --quiet --lib -p nearkin-base -p nearkin-core -p nearkin-patterns --target $(HOST)
 	cargo +$(NIGHTLY) build --quiet --release -p nearkin-module --target $(HOST)
 	rm -rf $(SANITIZED)/python && mkdir -p $(SANITIZED)/python && cp -r python/nearkin $(SANITIZED)/python
 	cp $(SANITIZED)/$(HOST)/release/lib_core.so $(SANITIZED)/python/nearkin/_core.abi3.so

@@ -198,7 +198,7 @@ def text_features(texts: list[Any], recipe: nk.Recipe) -> list[set[int]]:
 
 # Folds and numbers, from docs/recipe.md only
 
-DATA = Path(__file__).parents[1] / "crates" / "nearkin-core" / "data"
+DATA = Path(__file__).parents[1] / "crates" / "nearkin-base" / "data"
 
 
 @functools.cache

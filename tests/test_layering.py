@@ -18,8 +18,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "python" / "nearkin"
-CORE = ROOT / "crates" / "nearkin-core"
-CRATES = [CORE, ROOT / "crates" / "nearkin-patterns", ROOT / "crates" / "nearkin-python"]
+BASE, CORE = ROOT / "crates" / "nearkin-base", ROOT / "crates" / "nearkin-core"
+CRATES = [BASE, CORE, ROOT / "crates" / "nearkin-patterns", ROOT / "crates" / "nearkin-python"]
 
 
 def python_layers() -> list[list[str]]:
@@ -211,7 +211,14 @@ def rust_uses(code: str) -> set[str]:
 @pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.name)
 def test_every_module_of_a_crate_has_its_place(crate: Path) -> None:
     """The modules that lib.rs declares are those that its header puts in order."""
-    declared = re.findall(r"^(?:pub )?mod ([a-z_0-9]+);", rust_code(crate / "src" / "lib.rs"), re.MULTILINE)
+    code = rust_code(crate / "src" / "lib.rs")
+    declared = re.findall(r"^(?:pub )?mod ([a-z_0-9]+);", code, re.MULTILINE)
+    # The core offers modules of the base as its own.
+    declared += [
+        name
+        for group in re.findall(r"pub use nearkin_base::\{([^}]*)\};", code)
+        for name in re.findall(r"\b[a-z]\w+", group)
+    ]
     assert sorted(declared) == sorted(rust_order(crate))
 
 
@@ -329,11 +336,12 @@ def test_benchmarks_have_no_circle() -> None:
     assert {} == find_circle(edges)
 
 
-def test_the_core_knows_no_python() -> None:
-    """No pyo3, no numpy: neither in the core's manifest nor in its sources."""
-    manifest = (CORE / "Cargo.toml").read_text(encoding="utf-8")
+@pytest.mark.parametrize("crate", [BASE, CORE], ids=lambda crate: crate.name)
+def test_kernels_know_no_python(crate: Path) -> None:
+    """No pyo3, no numpy: neither in the crate's manifest nor in its sources."""
+    manifest = (crate / "Cargo.toml").read_text(encoding="utf-8")
     assert re.search(r"pyo3|numpy", manifest) is None
-    faults = [path.name for path in (CORE / "src").rglob("*.rs") if re.search(r"\b(pyo3|numpy)\b", rust_code(path))]
+    faults = [path.name for path in (crate / "src").rglob("*.rs") if re.search(r"\b(pyo3|numpy)\b", rust_code(path))]
     assert [] == faults
 
 
@@ -359,7 +367,7 @@ def test_imports_are_found_in_every_form(tmp_path: Path) -> None:
     assert {"io", "errors", "dedup", "io.files"} == set(imported(path, {"io", "errors", "dedup", "io.files"}))
 
 
-FEATURES = CORE / "src" / "cpu" / "features.rs"
+FEATURES = BASE / "src" / "cpu" / "features.rs"
 
 
 def feature_sets() -> set[frozenset[str]]:
@@ -390,7 +398,8 @@ def test_kernels_enable_what_one_proof_proves() -> None:
     assert 5 == len(sets)
     found = [
         (path.name, frozenset(features.split(",")))
-        for path in sorted((CORE / "src").rglob("*.rs"))
+        for crate in (BASE, CORE)
+        for path in sorted((crate / "src").rglob("*.rs"))
         for features in re.findall(r'target_feature\(enable = "([\w,.]+)"\)', path.read_text(encoding="utf-8"))
     ]
     assert found

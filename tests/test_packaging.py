@@ -33,12 +33,12 @@ def test_everything_that_is_compiled_in_has_its_notice() -> None:
     notices = (ROOT / "THIRD_PARTY_LICENSES.txt").read_text("utf-8")
     names = [
         name
-        for crate in ("core", "patterns", "python")
+        for crate in ("base", "core", "patterns", "python")
         for name in dependencies_of(f"crates/nearkin-{crate}/Cargo.toml")
     ]
     assert len(names) > 15
     assert [name for name in names if not re.search(rf"^{re.escape(name)} \d", notices, re.MULTILINE)] == []
-    for beside in sorted((ROOT / "crates/nearkin-core/data").glob("LICENSE-*")):
+    for beside in sorted((ROOT / "crates/nearkin-base/data").glob("LICENSE-*")):
         assert beside.read_text("utf-8").strip() in notices
 
 

@@ -20,8 +20,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "THIRD_PARTY_LICENSES.txt"
 DATA = {
-    "jieba: dictionary, inverse document frequencies and models (MIT)": "crates/nearkin-core/data/LICENSE-jieba",
-    "Unicode: tables of characters (Unicode-3.0)": "crates/nearkin-core/data/LICENSE-unicode",
+    "jieba: dictionary, inverse document frequencies and models (MIT)": "crates/nearkin-base/data/LICENSE-jieba",
+    "Unicode: tables of characters (Unicode-3.0)": "crates/nearkin-base/data/LICENSE-unicode",
 }
 SYSTEMS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "aarch64-apple-darwin", "x86_64-pc-windows-msvc")
 CHOICES = ("LICENSE-MIT*", "LICENSE*", "LICENCE*", "COPYING*", "license*", "UNLICENSE*")

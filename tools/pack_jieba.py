@@ -2,8 +2,8 @@
 
     python tools/pack_jieba.py
 
-Reads the installed package `jieba` (MIT licence, copied to `crates/nearkin-core/data/LICENSE-jieba`) and writes
-`crates/nearkin-core/data/jieba-words.bin` and `jieba-models.bin`; tests/text/test_words.py compares both with the
+Reads the installed package `jieba` (MIT licence, copied to `crates/nearkin-base/data/LICENSE-jieba`) and writes
+`crates/nearkin-base/data/jieba-words.bin` and `jieba-models.bin`; tests/text/test_words.py compares both with the
 package.
 
 Words are sorted by code points and stored without the prefix that they share with the previous one, and by columns,
@@ -48,7 +48,7 @@ from jieba.posseg.prob_trans import P as TAG_TRANS
 
 VERSION = "0.42.1"
 MIN_FLOAT = -3.14e100
-TARGET = Path(__file__).parents[1] / "crates" / "nearkin-core" / "data"
+TARGET = Path(__file__).parents[1] / "crates" / "nearkin-base" / "data"
 
 
 def varint(value: int) -> bytes:

@@ -153,7 +153,7 @@ def test_the_packed_data_are_those_of_jieba(jieba: Any) -> None:
     assert location.loader is not None
     tool = importlib.util.module_from_spec(location)
     location.loader.exec_module(tool)
-    data = ROOT / "crates" / "nearkin-core" / "data"
+    data = ROOT / "crates" / "nearkin-base" / "data"
     digests = [
         hashlib.sha256((data / name).read_bytes()).hexdigest() for name in ("jieba-words.bin", "jieba-models.bin")
     ]

@@ -11,7 +11,7 @@ another. A text that only has additional ones does not differ, so truncated and 
 | `symbols` | runs of the ASCII symbols of code: ++, #, !=, && |
 | `pattern:REGEX` | matches of the regular expression, in the syntax of Rust's `regex`, without look-around |
 
-Kernel and exact definitions: `crates/nearkin-core/src/text/particulars.rs`.
+Kernel and exact definitions: `crates/nearkin-base/src/text/particulars.rs`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 | `line` | the text between two line breaks |
 | `window:N` | N words on average (N / 2 to 4 N), cut at boundaries that depend on hashes of words |
 
-Kernel and exact definitions: `crates/nearkin-core/src/text/parts.rs`. Words follow UAX #29, in which an ideograph is a
+Kernel and exact definitions: `crates/nearkin-base/src/text/parts.rs`. Words follow UAX #29, in which an ideograph is a
 word. Windows do not overlap and have no fixed stride. A boundary depends only on the N / 2 words on either side, so
 two documents that share a passage are cut at the same positions within it (content-defined chunking).
 """

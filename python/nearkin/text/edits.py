@@ -3,7 +3,7 @@
     d(i, j) = min(d(i-1, j) + 1,  d(i, j-1) + 1,  d(i-1, j-1) + (0 if a_i = b_j else 1))
 
 Source: Wagner and Fischer (JACM 1974); computed 64 cells at a time (Hyyrö 2003), in
-`crates/nearkin-core/src/text/edits.rs`. If there are several shortest edit sequences, `edits` always chooses the same
+`crates/nearkin-base/src/text/edits.rs`. If there are several shortest edit sequences, `edits` always chooses the same
 one. `alignments` finds all of them, with costs of the caller, in Python: two to three microseconds per cell.
 """
 

@@ -12,7 +12,7 @@ The file format is text: one line of JSON, then a line `df TAB feature` or `weig
 by the bytes of the features. A backslash is written as `\\` and a line feed as `\n`. `docs/format-idf.md` describes it.
 The digest is the first 16 hexadecimal digits of the SHA-256 of the data that determine the weights.
 
-Cost: one hash-table entry per distinct feature; kernel `crates/nearkin-core/src/text/idf.rs`.
+Cost: one hash-table entry per distinct feature; kernel `crates/nearkin-base/src/text/idf.rs`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 
 Keywords are sorted by descending weight; ties are in the order of the first occurrence (for `textrank`, of the first
 neighbour).
-Kernels: `crates/nearkin-core/src/text/keywords.rs`, `textrank.rs`, `cut.rs` and `jieba/`.
+Kernels: `crates/nearkin-base/src/text/keywords.rs`, `textrank.rs`, `cut.rs` and `jieba/`.
 """
 
 from __future__ import annotations

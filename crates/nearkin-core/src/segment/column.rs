@@ -151,7 +151,8 @@ impl<T: Plain> Column<T> {
     }
 
     /// True if the values are in a mapped file.
-    pub fn is_mapped(&self) -> bool {
+    #[cfg(test)]
+    pub(super) fn is_mapped(&self) -> bool {
         matches!(self.0, Storage::Mapped(_))
     }
 }

@@ -99,9 +99,9 @@ impl Index {
         Ok(index)
     }
 
-    /// Use another kernel, for tests and benchmarks.
-    #[must_use]
-    pub fn with_kernel(mut self, kernel: Kernel) -> Self {
+    /// Use another kernel.
+    #[cfg(test)]
+    fn with_kernel(mut self, kernel: Kernel) -> Self {
         self.kernel = kernel;
         self
     }

@@ -115,14 +115,15 @@ struct Probe {
 }
 
 /// `ProbeJob::run` as work for lanes of any width.
-impl LaneWork for (&ProbeJob<'_>, &mut dyn Sink) {
+struct ProbeWork<'a>(&'a ProbeJob<'a>, &'a mut dyn Sink);
+
+impl LaneWork for ProbeWork<'_> {
     type Output = Result<()>;
 
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) -> Result<()> {
-        let (job, sink) = self;
         // SAFETY: the caller guarantees the instructions of `L`.
-        unsafe { job.run::<L>(sink) }
+        unsafe { self.0.run::<L>(self.1) }
     }
 }
 
@@ -137,7 +138,7 @@ impl<'a> ProbeJob<'a> {
     }
 
     pub(super) fn dispatch(&self, kernel: Kernel, sink: &mut dyn Sink) -> Result<()> {
-        kernel.run((self, sink))
+        kernel.run(ProbeWork(self, sink))
     }
 
     /// # Safety

@@ -43,18 +43,19 @@ pub(crate) fn scan(
     {
         return quarters::scan((kernel, pieces), words, rows, first_row, queries, limits, cancel, sink);
     }
-    kernel.run((job, limits, sink));
+    kernel.run(ScanWork(job, limits, sink));
 }
 
 /// `ScanJob::run` as work for lanes of any width.
-impl LaneWork for (ScanJob<'_>, &mut [u32], &mut dyn Sink) {
+struct ScanWork<'a>(ScanJob<'a>, &'a mut [u32], &'a mut dyn Sink);
+
+impl LaneWork for ScanWork<'_> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
-        let (job, limits, sink) = self;
         // SAFETY: the caller guarantees the instructions of `L`.
-        unsafe { job.run::<L>(limits, sink) }
+        unsafe { self.0.run::<L>(self.1, self.2) }
     }
 }
 

@@ -18,21 +18,21 @@
 //! by a table.
 
 /// Bytes of a vector.
-pub(crate) const BYTES: usize = 64;
+pub const BYTES: usize = 64;
 
 /// Up to eight classes of ASCII characters, one bit each: a character is in the classes that the entries of its lower
 /// and of its upper half share.
-pub(crate) struct Classes {
+pub struct Classes {
     low: [u8; 16],
     high: [u8; 16],
     /// The classes of each character.
-    pub(crate) of: [u8; 128],
+    pub of: [u8; 128],
 }
 
 impl Classes {
     /// Build the tables; class i consists of the characters whose upper half is one of the first bits of entry i, and
     /// whose lower half is one of the second.
-    pub(crate) const fn new(classes: [(u16, u16); 8]) -> Self {
+    pub const fn new(classes: [(u16, u16); 8]) -> Self {
         let (mut low, mut high, mut of) = ([0; 16], [0; 16], [0; 128]);
         let mut half = 0;
         while half < 16 {
@@ -59,7 +59,7 @@ impl Classes {
 /// Methods may be called only on a processor that has the instructions of the set, inlined into a function that enables
 /// them. Pointers must be valid for what a method says it reads or writes.
 #[allow(clippy::missing_safety_doc, reason = "the trait states it once")]
-pub(crate) unsafe trait Simd {
+pub unsafe trait Simd {
     /// The vector.
     type V: Copy;
 
@@ -191,6 +191,7 @@ pub(crate) unsafe trait Simd {
 /// Compile an expression for every instruction set, with `$S` as its [`Simd`] type, and evaluate the form of the fastest
 /// set that the processor has. Functions in it must be `#[inline(always)]`, and must not call methods of `$S` in closures,
 /// which would be compiled without the instructions.
+#[macro_export]
 macro_rules! with_simd {
     ($S:ident => $body:expr) => {{
         #[cfg(target_arch = "x86_64")]
@@ -229,10 +230,11 @@ macro_rules! with_simd {
         result
     }};
 }
-pub(crate) use with_simd;
+pub use with_simd;
 
 /// Evaluate the scalar form, which is not compiled where every processor of the target has AVX2.
 #[cfg(all(target_arch = "x86_64", not(target_feature = "avx2")))]
+#[macro_export]
 macro_rules! without_avx2 {
     ($S:ident => $body:expr) => {{
         type $S = $crate::cpu::simd::Scalar;
@@ -240,16 +242,18 @@ macro_rules! without_avx2 {
     }};
 }
 #[cfg(all(target_arch = "x86_64", target_feature = "avx2"))]
+#[macro_export]
 macro_rules! without_avx2 {
     ($S:ident => $body:expr) => {
         unreachable!("the processor has the instructions that the crate was compiled for")
     };
 }
 #[cfg(target_arch = "x86_64")]
-pub(crate) use without_avx2;
+pub use without_avx2;
 
 /// Evaluate an expression in the form of every instruction set that this processor has, for tests.
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
+#[macro_export]
 macro_rules! with_each_simd {
     ($S:ident => $body:expr) => {{
         {
@@ -257,29 +261,24 @@ macro_rules! with_each_simd {
             $body;
         }
         #[cfg(target_arch = "x86_64")]
-        {
-            if let Some(proof) = $crate::cpu::features::Avx2::detect() {
-                proof.run(|| {
-                    type $S = $crate::cpu::simd::Avx2;
-                    $body;
-                });
-            }
-            if let Some(proof) = $crate::cpu::features::Avx512Bits::detect() {
-                proof.run(|| {
-                    type $S = $crate::cpu::simd::Avx512;
-                    $body;
-                });
-            }
-        }
+        $crate::cpu::simd::with_each_simd!($S => $body, Avx2: Avx2, Avx512: Avx512Bits);
         #[cfg(target_arch = "aarch64")]
         {
             type $S = $crate::cpu::simd::Neon;
             $body;
         }
     }};
+    ($S:ident => $body:expr, $($set:ident: $proof:ident),+) => {
+        $(if let Some(proof) = $crate::cpu::features::$proof::detect() {
+            proof.run(|| {
+                type $S = $crate::cpu::simd::$set;
+                $body;
+            });
+        })+
+    };
 }
-#[cfg(test)]
-pub(crate) use with_each_simd;
+#[cfg(any(test, feature = "testing"))]
+pub use with_each_simd;
 
 /// The positions of the set bits of each byte, in order, followed by zeros.
 #[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), allow(dead_code, reason = "vectors use it"))]
@@ -345,7 +344,7 @@ macro_rules! simd {
 }
 
 /// Loops, for any processor.
-pub(crate) struct Scalar;
+pub struct Scalar;
 
 /// Lanes of 16, 32 or 64 bits of an array of bytes.
 macro_rules! lanes_of_bytes {
@@ -460,7 +459,7 @@ simd! { Scalar, [u8; BYTES], multiplies: false;
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::{Avx2, Avx512};
+pub use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
@@ -469,7 +468,7 @@ mod x86 {
     use std::arch::x86_64::*;
 
     /// One register; needs [`Avx512Bits`](crate::cpu::features::Avx512Bits).
-    pub(crate) struct Avx512;
+    pub struct Avx512;
 
     simd! { Avx512, __m512i, multiplies: true;
         fn load(from: *const u8) -> __m512i { _mm512_loadu_si512(from.cast()) }
@@ -557,7 +556,7 @@ mod x86 {
     }
 
     /// Two registers; needs AVX2.
-    pub(crate) struct Avx2;
+    pub struct Avx2;
 
     type Two = [__m256i; 2];
 
@@ -794,7 +793,7 @@ mod x86 {
 }
 
 #[cfg(target_arch = "aarch64")]
-pub(crate) use arm::Neon;
+pub use arm::Neon;
 
 #[cfg(target_arch = "aarch64")]
 mod arm {
@@ -803,7 +802,7 @@ mod arm {
     use std::arch::aarch64::*;
 
     /// Four registers; NEON is part of every 64-bit ARM.
-    pub(crate) struct Neon;
+    pub struct Neon;
 
     type Four = [uint8x16_t; 4];
 

@@ -146,7 +146,7 @@ impl Kernel {
 
     /// Run `work` in the lanes of this kernel.
     #[inline]
-    pub(crate) fn run<W: LaneWork>(self, work: W) -> W::Output {
+    pub fn run<W: LaneWork>(self, work: W) -> W::Output {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(proof) => proof.run(
@@ -171,7 +171,7 @@ impl Kernel {
 }
 
 /// A kernel that is written once, for lanes of any width; [`Kernel::run`] chooses them.
-pub(crate) trait LaneWork {
+pub trait LaneWork {
     /// The result of the kernel.
     type Output;
 
@@ -187,7 +187,7 @@ pub(crate) trait LaneWork {
 /// # Safety
 /// Methods may be called only on a processor that has the kernel's instructions, inlined into a function that enables
 /// them; `load` reads `N` words.
-pub(crate) unsafe trait Lanes {
+pub unsafe trait Lanes {
     /// Lanes in a vector.
     const N: usize;
     /// The vector.

@@ -153,7 +153,7 @@ impl Scratch {
     }
 
     /// Return the normalized text that [`Tokenizer::words`] read last.
-    pub(crate) fn normalised(&self) -> &str {
+    pub fn normalised(&self) -> &str {
         &self.text
     }
 
@@ -292,7 +292,7 @@ impl Tokenizer {
     }
 
     /// True if texts are segmented like the C++ library cppjieba.
-    pub(crate) fn cuts_as_cppjieba(&self) -> bool {
+    pub fn cuts_as_cppjieba(&self) -> bool {
         matches!(self.cut, Cut::CppJieba)
     }
 

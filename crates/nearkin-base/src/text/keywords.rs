@@ -128,7 +128,7 @@ impl Top {
 /// If an allocation fails, the set is cleared and ignores further features until the next clear; [`Distinct::check`]
 /// returns the error.
 #[derive(Default)]
-pub(crate) struct Distinct {
+pub struct Distinct {
     arena: Vec<u8>,
     /// End of each feature in the arena, its hash, and its count.
     found: Vec<(u32, u64, u32)>,
@@ -151,7 +151,7 @@ impl Distinct {
     }
 
     /// Return the number of features.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.found.len()
     }
 
@@ -159,7 +159,7 @@ impl Distinct {
     ///
     /// # Errors
     /// An earlier allocation failed.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         self.refused.map_or(Ok(()), |bytes| Err(Error::Memory { bytes }))
     }
 
@@ -193,7 +193,7 @@ impl Distinct {
 
     /// Count a feature and return its index; unspecified if memory runs out.
     #[inline]
-    pub(crate) fn count(&mut self, feature: &[u8]) -> u32 {
+    pub fn count(&mut self, feature: &[u8]) -> u32 {
         // This also covers a set without slots, as after a failed allocation.
         if 2 * self.found.len() >= self.slots.len() && !self.grow() {
             return 0;
@@ -228,7 +228,7 @@ impl Distinct {
     }
 
     /// Iterate over the features in order, each with its count.
-    pub(crate) fn counts(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
+    pub fn counts(&self) -> impl ExactSizeIterator<Item = (&[u8], u64)> {
         (0..self.len()).map(|index| (self.name(index), self.found[index].2.into()))
     }
 }

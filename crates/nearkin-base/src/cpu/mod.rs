@@ -5,4 +5,4 @@ pub mod bitsum;
 pub mod features;
 pub mod popcount;
 pub mod prefetch;
-pub(crate) mod simd;
+pub mod simd;
