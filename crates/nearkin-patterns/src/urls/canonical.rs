@@ -231,8 +231,13 @@ impl Canonical {
     /// Read scheme and authority; return the path.
     fn read_host<'a>(&mut self, line: &'a [u8]) -> &'a [u8] {
         let scheme = line.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(byte)).count();
-        let has_scheme = scheme > 0 && line[0].is_ascii_alphabetic() && line[scheme..].starts_with(b"://");
-        let rest = if has_scheme { &line[scheme + 3..] } else { line };
+        let (name, after) = line.split_at(scheme);
+        let is_web = [&b"http"[..], b"https", b"ws", b"wss"].iter().any(|web| name.eq_ignore_ascii_case(web));
+        // Browsers read `https:/host` and `https:host` as `https://host`; `http:80/` is a host with a port.
+        let is_loose = is_web && after.first() == Some(&b':') && !after.get(1).is_some_and(u8::is_ascii_digit);
+        let has_scheme = (scheme > 0 && line[0].is_ascii_alphabetic() && after.starts_with(b"://")) || is_loose;
+        let slashes = after.iter().skip(1).take(2).take_while(|&&byte| byte == b'/').count();
+        let rest = if has_scheme { &after[1 + slashes..] } else { line };
         let end = memchr::memchr2(b'/', b'\\', rest).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         if !has_scheme && (line.first().is_none_or(|&byte| byte == b'/') || !is_bare_host(authority, !path.is_empty()))
@@ -424,6 +429,9 @@ mod tests {
             ("index.php?a=1", "/index.php?a=1"),
             ("user:secret@example.com", "/user:secret@example.com"),
             ("http://user:secret@example.com/a", "@example.com/a"),
+            ("https:/user:secret@example.com/a", "@example.com/a"),
+            ("http:user:secret@example.com/a", "@example.com/a"),
+            ("http:8080/a", "http:8080/a"),
             ("ftp://example.com/a", "ftp://example.com/a"),
             ("/a?&&b=&=", "/a?b="),
             ("*", "/*"),
