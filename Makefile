@@ -187,12 +187,12 @@ newcomer: setup
 	$(BIN)/python tests/newcomer.py dist/newcomer/*.whl
 
 # The main job on the corpus that ships with the project; where nothing is set up yet, with what the job alone needs, compiled
-# without optimisation.
+# for a first look.
 DEMO := $(if $(wildcard $(VENV)/.built),$(VENV),.venv-demo)
 demo: $(DEMO)/.built
 	$(DEMO)/bin/nearkin dedup samples/licences.jsonl.gz --out demo-out --id-column id --report --overwrite
 	head -n 2 demo-out/clusters.jsonl
-	@test $(DEMO) = $(VENV) || echo "compiled without optimisation for a first look; what 'make setup' or pip install takes a sixth of the time"
+	@test $(DEMO) = $(VENV) || echo "compiled for a first look; a build by 'make setup' or pip install runs two to three times as fast"
 
 .venv-demo/.built: pyproject.toml $(RUST)
 	$(PYTHON) -m venv .venv-demo

@@ -218,6 +218,19 @@ fn is_few(n: usize, m: usize, d: usize) -> bool {
     !projection::worth_threads(n, n * m.max(d)) && n.saturating_mul(m).saturating_mul(d) <= 1 << 22
 }
 
+/// Check the arguments and call a kernel that writes codes of a few rows.
+macro_rules! few_codes {
+    ($py:ident, ($x:ident, $first:ident), $a:ident, $functions:ident, $width:expr, $out:ident, $kernel:ident $(, $more:expr)?) => {{
+        let ((n, d), (m, columns)) = ($x.shape(), $a.shape());
+        let (functions, out) = (check_functions(&$functions, m)?, $out.as_slice_mut()?);
+        check_length("x", d, columns)?;
+        check_length("out", out.len(), n * $width(m))?;
+        let (x, a) = ($x.values()?, $a.values()?);
+        let codes = || dispatch!(x, |x| dispatch!(a, |a| projection::$kernel(x, a, (d, $first), functions, $($more,)? out)));
+        detached_unless($py, is_few(n, m, d), codes).map(Array)
+    }};
+}
+
 /// Write packed bits x·a + offset > 0 of a few rows to `out`, with bounds of the rows' norms from `row_norm_bounds`.
 #[pyfunction]
 fn few_sign_codes(
@@ -228,13 +241,7 @@ fn few_sign_codes(
     functions: FewFunctions<'_>,
     mut out: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<Array<f64>> {
-    let ((n, d), (m, columns)) = (x.shape(), a.shape());
-    let (functions, out) = (check_functions(&functions, m)?, out.as_slice_mut()?);
-    check_length("x", d, columns)?;
-    check_length("out", out.len(), n * m.div_ceil(64))?;
-    let (x, a) = (x.values()?, a.values()?);
-    let codes = || dispatch!(x, |x| dispatch!(a, |a| projection::few_signs(x, a, (d, first), functions, out)));
-    detached_unless(py, is_few(n, m, d), codes).map(Array)
+    few_codes!(py, (x, first), a, functions, |m: usize| m.div_ceil(64), out, few_signs)
 }
 
 /// Write bits x·a + offset within `half` of an integer; see `few_sign_codes`.
@@ -248,14 +255,8 @@ fn few_band_codes(
     half: Slice<f64>,
     mut out: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<Array<f64>> {
-    let ((n, d), (m, columns)) = (x.shape(), a.shape());
-    let (functions, out) = (check_functions(&functions, m)?, out.as_slice_mut()?);
-    check_length("x", d, columns)?;
-    check_length("half", half.len(), m)?;
-    check_length("out", out.len(), n * m.div_ceil(64))?;
-    let (x, a) = (x.values()?, a.values()?);
-    let codes = || dispatch!(x, |x| dispatch!(a, |a| projection::few_bands(x, a, (d, first), functions, &half, out)));
-    detached_unless(py, is_few(n, m, d), codes).map(Array)
+    check_length("half", half.len(), a.shape().0)?;
+    few_codes!(py, (x, first), a, functions, |m: usize| m.div_ceil(64), out, few_bands, &half)
 }
 
 /// Write keys floor((x·a + offset) / width); see `few_sign_codes`.
@@ -269,13 +270,7 @@ fn few_floor_codes(
     width: f64,
     mut out: PyReadwriteArray2<'_, i64>,
 ) -> PyResult<Array<f64>> {
-    let ((n, d), (m, columns)) = (x.shape(), a.shape());
-    let (functions, out) = (check_functions(&functions, m)?, out.as_slice_mut()?);
-    check_length("x", d, columns)?;
-    check_length("out", out.len(), n * m)?;
-    let (x, a) = (x.values()?, a.values()?);
-    let codes = || dispatch!(x, |x| dispatch!(a, |a| projection::few_floors(x, a, (d, first), functions, width, out)));
-    detached_unless(py, is_few(n, m, d), codes).map(Array)
+    few_codes!(py, (x, first), a, functions, |m: usize| m, out, few_floors, width)
 }
 
 /// Return every product for a CSR matrix with sorted, distinct columns.

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import compress
 from typing import Any, ClassVar
 
@@ -369,8 +368,8 @@ class _Search:
             if any((Counter(words) - other).total() <= _NEW_WORDS * len(words) for other in known):
                 found.levels[hit] = LEVELS.index("quotation")
             elif partial[hit]:
-                equal = SequenceMatcher(None, of_item, words, autojunk=False).get_matching_blocks()
-                runs = (range(at, at + size) for at, _, size in equal if size >= _RUN)
+                held = {tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)}
+                runs = (range(at, at + _RUN) for at in range(len(of_item)) if tuple(of_item[at : at + _RUN]) in held)
                 missing = set(range(len(of_item))).difference(*runs)
                 self._partial.append((self._hits + hit, entry, missing))
         self._hits += len(found.rows)

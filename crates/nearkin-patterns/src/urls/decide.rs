@@ -84,6 +84,8 @@ const UNCOMMON: f64 = 0.02;
 /// Ratios of [`sameness`] of siblings that differ, and of those that do not.
 const DIFFERENT: f64 = 0.75;
 const SAME: f64 = 0.85;
+/// Share that the shapes of a sibling with many requests and the usual ones have in common, if it is one of the values.
+const ALIKE: f64 = 0.65;
 /// Maximum number of frequent siblings whose shapes the others are compared with.
 const MAX_CENTRES: usize = 32;
 /// Maximum number of pools; those behind them are names.
@@ -98,16 +100,21 @@ type Profile = HashMap<u64, f64>;
 
 /// Return those of the siblings `all` below which is what is below most of the frequent ones.
 fn pool_siblings(siblings: &[Sibling<'_>], all: &[usize]) -> Vec<usize> {
-    let is_frequent = |at: &usize| siblings[*at].count >= COMPARED;
-    let frequent: Vec<usize> = all.iter().copied().filter(is_frequent).collect();
+    let frequent = frequent(siblings, all);
     let fits = |at: usize, profile: &Profile| {
         let common = siblings[at].shapes.iter().map(|&(shape, count)| {
             let share = count as f64 / siblings[at].count as f64;
             let usual = profile.get(&shape).copied().unwrap_or_default();
             // A few requests have a few of the shapes.
-            if is_frequent(&at) { share.min(usual) } else { share * f64::from(u8::from(usual >= UNCOMMON)) }
+            if siblings[at].count >= COMPARED {
+                share.min(usual)
+            } else {
+                share * f64::from(u8::from(usual >= UNCOMMON))
+            }
         });
-        2.0 * common.sum::<f64>() >= 1.0
+        // Shares of few requests differ by chance.
+        let requests = siblings[at].count;
+        common.sum::<f64>() >= if requests < COMPARED { 0.5 } else { ALIKE - 0.7 / (requests as f64).sqrt() }
     };
     let like = |of: &[usize], profile: &Profile| of.iter().copied().filter(|&at| fits(at, profile)).collect::<Vec<_>>();
     let step = frequent.len().div_ceil(MAX_CENTRES).max(1);
@@ -119,6 +126,11 @@ fn pool_siblings(siblings: &[Sibling<'_>], all: &[usize]) -> Vec<usize> {
         }
         _ => with_common_shapes(siblings, all),
     }
+}
+
+/// Return those of the siblings whose shapes can be compared.
+fn frequent(siblings: &[Sibling<'_>], all: &[usize]) -> Vec<usize> {
+    all.iter().copied().filter(|&at| siblings[at].count >= COMPARED).collect()
 }
 
 /// Return the mean share of each shape below these siblings.
@@ -141,15 +153,9 @@ fn with_common_shapes(siblings: &[Sibling<'_>], all: &[usize]) -> Vec<usize> {
         }
     }
     let min_shared = (all.len() / 5).clamp(2, 3).max(all.len() / 20);
-    all.iter()
-        .copied()
-        .filter(|&at| {
-            let sibling = &siblings[at];
-            let common: u64 =
-                sibling.shapes.iter().filter(|(shape, _)| shared[shape] >= min_shared).map(|(_, count)| count).sum();
-            2 * common >= sibling.count
-        })
-        .collect()
+    let is_shared = |(shape, _): &&(u64, u64)| shared[shape] >= min_shared;
+    let common = |at: usize| siblings[at].shapes.iter().filter(is_shared).map(|shape| shape.1).sum::<u64>();
+    all.iter().copied().filter(|&at| 2 * common(at) >= siblings[at].count).collect()
 }
 
 /// Return the median number of requests; 0 for an empty pool.
@@ -182,23 +188,32 @@ pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Vec<Verd
         if pool.len() < MIN_SIBLINGS || stop.is_set() {
             break;
         }
-        verdicts.push(decide_pool(siblings, pool, context));
+        verdicts.push(decide_pool(siblings, pool, context, &mut rest));
+        rest.sort_unstable();
     }
     verdicts
 }
 
-/// Return which siblings with the same shapes are values of one variable.
-fn decide_pool(siblings: &[Sibling<'_>], mut pool: Vec<usize>, context: SiblingContext<'_>) -> Verdict {
+/// Return which siblings with the same shapes are values of one variable; those that are no part of the question return to
+/// `rest`.
+fn decide_pool(
+    siblings: &[Sibling<'_>],
+    mut pool: Vec<usize>,
+    context: SiblingContext<'_>,
+    rest: &mut Vec<usize>,
+) -> Verdict {
     let median = median(siblings, &pool);
     // Names of actions requested as often as the values around them are not values.
     pool.retain(|&at| {
         let sibling = &siblings[at];
         !(tokens::is_action(sibling.part) && sibling.count >= 2.max(median))
     });
-    // The same holds for frequent words among values that were mostly requested once.
+    // Frequent words among values that were mostly requested once are judged by themselves.
     let once = pool.iter().filter(|&&at| siblings[at].count == 1).count();
     if 5 * once > 4 * pool.len() {
-        pool.retain(|&at| siblings[at].count < 30 || tokens::valueness(siblings[at].part) > 0.3);
+        rest.extend(
+            pool.extract_if(.., |at| siblings[*at].count >= 30 && tokens::valueness(siblings[*at].part) <= 0.3),
+        );
     }
     let stray = context.form.is_plain() && has_strays(siblings, &pool, context.total);
     let all = pool.clone();
@@ -257,7 +272,7 @@ fn judge(siblings: &[Sibling<'_>], pool: Vec<usize>, context: SiblingContext<'_>
 
 fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: SiblingContext<'_>) -> f64 {
     // Words of scanners among the siblings are rare.
-    let frequent: Vec<usize> = pool.iter().copied().filter(|&at| siblings[at].count >= COMPARED).collect();
+    let frequent = frequent(siblings, pool);
     let typical = if frequent.len() < MIN_SIBLINGS { pool } else { &frequent };
     let mean = |value: &dyn Fn(&[u8]) -> f64| {
         typical.iter().map(|&at| value(siblings[at].part)).sum::<f64>() / typical.len() as f64
@@ -265,10 +280,11 @@ fn score(siblings: &[Sibling<'_>], pool: &[usize], verdict: &Verdict, context: S
     let share = |test: fn(&[u8]) -> bool| mean(&|part| f64::from(u8::from(test(part))));
     let valueness = mean(&tokens::valueness);
     let mut score = (1.5 * (estimated_number(siblings, pool) / 16.0).log2()).min(6.0);
-    let differ = |of| sameness(siblings, of).is_some_and(|(ratio, _)| ratio < DIFFERENT);
+    // Rich shapes of the frequent siblings say it alone; otherwise the others count, too.
     score += match sameness(siblings, typical) {
-        _ if differ(pool) || differ(typical) => -4.0,
         Some((ratio, true)) if ratio > SAME => 2.0,
+        Some((ratio, _)) if ratio < DIFFERENT => -4.0,
+        _ if sameness(siblings, pool).is_some_and(|(ratio, _)| ratio < DIFFERENT) => -4.0,
         _ => 0.0,
     };
     score += 6.0 * (valueness - 0.35);
@@ -438,6 +454,43 @@ mod tests {
             vec![&owners],
             verdicts.iter().map(|verdict| &verdict.values).filter(|values| !values.is_empty()).collect::<Vec<_>>()
         );
+    }
+
+    /// Owners with two rich shapes below them, among others.
+    fn owners(number: u32) -> Vec<(String, Vec<(u64, u64)>)> {
+        let syllable = |at: u32| ["zo", "xi", "gu", "le", "ka", "mi"][at as usize % 6];
+        let name = |at: u32| format!("{}{}{}xi", syllable(at), syllable(at / 6), syllable(at / 36));
+        (0..number).map(|at| (name(at), vec![(2, 25 + u64::from(at % 7)), (3, 12)])).collect()
+    }
+
+    fn decide_shapes(all: &[(String, Vec<(u64, u64)>)], form: Form) -> Vec<Verdict> {
+        let sibling = |(part, shapes): &(String, Vec<(u64, u64)>)| Sibling {
+            part: part.clone().leak().as_bytes(),
+            count: shapes.iter().map(|shape| shape.1).sum(),
+            shapes: shapes.clone(),
+            deeper: shapes.iter().map(|shape| shape.1).sum(),
+            clients: vec![],
+        };
+        let all: Vec<Sibling<'_>> = all.iter().map(sibling).collect();
+        decide(&all, SiblingContext { form, ..context("", 100_000) })
+    }
+
+    #[test]
+    fn a_section_with_half_of_the_paths_of_owners_is_none() {
+        let mut all = owners(80);
+        all.push(("kanal".into(), vec![(2, 5_000), (4, 3_500), (5, 1_000)]));
+        assert_eq!(
+            vec![80],
+            decide_shapes(&all, Form::Word).iter().map(|verdict| verdict.values.len()).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn rare_words_of_scanners_do_not_hide_owners() {
+        let mut all = owners(45);
+        all.extend((0..50).map(|at| (format!("{}x", "q".repeat(1 + at)), vec![(2 + at as u64 % 2, 2)])));
+        let verdicts = decide_shapes(&all, Form::Word);
+        assert!(verdicts.iter().any(|verdict| (0..45).all(|at| verdict.values.contains(&at))), "{verdicts:?}");
     }
 
     #[test]

@@ -503,6 +503,10 @@ impl Merge<'_> {
                 let behind = if any { &b""[..] } else { &suffix };
                 let ahead = usize::from(matches!(form, Form::Sign(_)));
                 let parts = verdict.values.iter().map(|&at| &siblings[at].part[ahead..]);
+                // A few of the words that scanners try at the start of a path do not make a variable one with hyphens.
+                let is_hyphened = |part: &&[u8]| part.contains(&b'-');
+                let plain = path.is_empty() && 2 * parts.clone().filter(is_hyphened).count() < verdict.values.len();
+                let parts = parts.filter(|part| !plain || !is_hyphened(part));
                 let kind = join_pool_kinds(parts, behind.len());
                 let kind = if any { parameters::join(kind, Kind::File) } else { kind };
                 let slot = tokens::slot(&siblings[0].part[..ahead], kind, behind);

@@ -35,7 +35,7 @@ use crate::error::{Error, Result};
 use crate::index::components::Forest;
 use crate::index::hamming::Linkage;
 use crate::index::hits;
-use crate::index::rows::{Existing, Keys, NewIds, Rows};
+use crate::index::rows::{Existing, Keys, NewIds, Rows, merged_size};
 use crate::segment::Segment;
 
 /// Postings that are merged between two cancellation points.
@@ -175,14 +175,7 @@ impl Index {
 
     /// Return true if the calling thread can add this many digests in a few hundred microseconds.
     pub fn adds_quickly(&self, count: usize) -> bool {
-        let mut merged = count.saturating_mul(MAX_GRAMS);
-        for run in self.runs.iter().rev() {
-            if run.postings.len() >= 2 * merged {
-                break;
-            }
-            merged += run.postings.len();
-        }
-        merged <= QUICK
+        merged_size(count.saturating_mul(MAX_GRAMS), self.runs.iter().map(|run| run.postings.len())) <= QUICK
     }
 
     /// Return true if the calling thread can search for these in a few hundred microseconds.

@@ -42,6 +42,13 @@ pub struct Rows {
     num_dead: usize,
 }
 
+/// Return the size of the last run after `count` entries are added to runs of these sizes: it takes in each run before it
+/// that is not twice as large.
+pub(crate) fn merged_size(count: usize, sizes: impl DoubleEndedIterator<Item = usize>) -> usize {
+    let merged = |merged: usize, size| if size < 2 * merged { Ok(merged + size) } else { Err(merged) };
+    sizes.rev().try_fold(count, merged).unwrap_or_else(|merged| merged)
+}
+
 /// A batch that will become rows.
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {

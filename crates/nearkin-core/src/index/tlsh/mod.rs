@@ -32,7 +32,7 @@ use crate::error::{Error, Result};
 use crate::index::components::{Forest, centred};
 use crate::index::hamming::Linkage;
 use crate::index::hits;
-use crate::index::rows::{Existing, Keys, NewIds, Rows};
+use crate::index::rows::{Existing, Keys, NewIds, Rows, merged_size};
 use crate::segment::Segment;
 
 /// Hits with distances.
@@ -260,14 +260,7 @@ impl Index {
 
     /// Return true if the calling thread can add this many digests in a few hundred microseconds.
     pub fn adds_quickly(&self, count: usize) -> bool {
-        let mut merged = count;
-        for run in self.runs.iter().rev() {
-            if run.rows.len() >= 2 * merged {
-                break;
-            }
-            merged += run.rows.len();
-        }
-        merged <= QUICK
+        merged_size(count, self.runs.iter().map(|run| run.rows.len())) <= QUICK
     }
 
     /// Return true if the calling thread can search for these in a few hundred microseconds.
