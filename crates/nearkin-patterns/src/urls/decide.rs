@@ -204,10 +204,7 @@ fn decide_pool(
 ) -> Verdict {
     let median = median(siblings, &pool);
     // Names of actions requested as often as the values around them are not values.
-    pool.retain(|&at| {
-        let sibling = &siblings[at];
-        !(tokens::is_action(sibling.part) && sibling.count >= 2.max(median))
-    });
+    pool.retain(|&at| !(tokens::is_action(siblings[at].part) && siblings[at].count >= 2.max(median)));
     // Frequent words among values that were mostly requested once are judged by themselves.
     let once = pool.iter().filter(|&&at| siblings[at].count == 1).count();
     if 5 * once > 4 * pool.len() {
@@ -241,15 +238,17 @@ fn has_strays(siblings: &[Sibling<'_>], pool: &[usize], total: u64) -> bool {
     often > 0 && once > 0 && (twice + thrice) * 10 <= once * 3 && requests * 100 < 15 * total
 }
 
-/// Return true if words in the first segment may be values, such as names of users: there are many, most were requested
-/// more than once, and those that are not much more frequent than the others have a fifth of all requests. Words that
-/// scanners try, and the names of a site, are not.
+/// Return true if words in the first segment may be values, such as names of users: there are many, or a third of that if
+/// their shapes are rich and the same; most were requested more than once, and those that are not much more frequent than
+/// the others have a fifth of all requests. Words that scanners try, and the names of a site, are not.
 fn is_directory(siblings: &[Sibling<'_>], pool: &[usize], total: u64) -> bool {
     let median = median(siblings, pool);
     let ordinary: Vec<u64> = pool.iter().map(|&at| siblings[at].count).filter(|&count| count <= 10 * median).collect();
     let repeated = ordinary.iter().filter(|&&count| count > 1).count();
     let is_large = 5 * ordinary.iter().sum::<u64>() >= total || leads_on(siblings, pool);
-    pool.len() >= MIN_DIRECTORY && 2 * repeated >= ordinary.len() && is_large
+    let are_one = || matches!(sameness(siblings, &frequent(siblings, pool)), Some((ratio, true)) if ratio > SAME);
+    let are_many = pool.len() >= MIN_DIRECTORY || 3 * pool.len() >= MIN_DIRECTORY && are_one();
+    are_many && 2 * repeated >= ordinary.len() && is_large
 }
 
 fn judge(siblings: &[Sibling<'_>], pool: Vec<usize>, context: SiblingContext<'_>) -> Verdict {
@@ -483,6 +482,15 @@ mod tests {
             vec![80],
             decide_shapes(&all, Form::Word).iter().map(|verdict| verdict.values.len()).collect::<Vec<_>>()
         );
+    }
+
+    #[test]
+    fn a_few_words_with_the_same_rich_shapes_are_values() {
+        let found =
+            |all: &[_]| decide_shapes(all, Form::Word).iter().map(|verdict| verdict.values.len()).sum::<usize>();
+        assert_eq!(45, found(&owners(45)));
+        let pages: Vec<_> = owners(45).into_iter().map(|(name, _)| (name, vec![(LEAF, 40)])).collect();
+        assert_eq!(0, found(&pages));
     }
 
     #[test]
