@@ -74,14 +74,12 @@ impl Distinguishers {
     pub fn hashes(&self, text: &str, hashes: &mut Vec<u64>) -> Result<()> {
         let start = hashes.len();
         let mut refused = None;
-        for (rule_number, rule) in self.rules.iter().enumerate() {
+        for (number, rule) in self.rules.iter().enumerate() {
+            // XXH3 adds the seed to short inputs: with small seeds, 073 by one rule would be 074 by the next.
+            let seed = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             rule.each(text, |particular| {
+                refused = refused.take().or_else(|| alloc::try_reserve(hashes, 1).err());
                 if refused.is_none() {
-                    refused = alloc::try_reserve(hashes, 1).err();
-                }
-                if refused.is_none() {
-                    // XXH3 adds the seed to short inputs: small seeds would make 073 by one rule 074 by the next.
-                    let seed = (rule_number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                     hashes.push(xxh3_64_with_seed(particular.as_bytes(), seed));
                 }
             });

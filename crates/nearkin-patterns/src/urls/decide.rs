@@ -147,10 +147,8 @@ fn mean_profile(siblings: &[Sibling<'_>], of: &[usize]) -> Profile {
 /// Return those of the siblings `all` whose shapes occur below others of them.
 fn with_common_shapes(siblings: &[Sibling<'_>], all: &[usize]) -> Vec<usize> {
     let mut shared: HashMap<u64, usize> = HashMap::new();
-    for &at in all {
-        for (shape, _) in &siblings[at].shapes {
-            *shared.entry(*shape).or_default() += 1;
-        }
+    for (shape, _) in all.iter().flat_map(|&at| &siblings[at].shapes) {
+        *shared.entry(*shape).or_default() += 1;
     }
     let min_shared = (all.len() / 5).clamp(2, 3).max(all.len() / 20);
     let is_shared = |(shape, _): &&(u64, u64)| shared[shape] >= min_shared;
@@ -166,8 +164,7 @@ fn median(siblings: &[Sibling<'_>], pool: &[usize]) -> u64 {
 }
 
 fn count_clients(siblings: &[Sibling<'_>], positions: &[usize]) -> usize {
-    let mut clients: Vec<u64> =
-        positions.iter().flat_map(|&position| siblings[position].clients.iter().copied()).collect();
+    let mut clients: Vec<u64> = positions.iter().flat_map(|&at| siblings[at].clients.iter().copied()).collect();
     clients.sort_unstable();
     clients.dedup();
     clients.len()
@@ -181,12 +178,18 @@ pub fn decide(siblings: &[Sibling<'_>], context: SiblingContext<'_>) -> Vec<Verd
     let mut rest: Vec<usize> = (0..siblings.len()).collect();
     let mut verdicts = Vec::new();
     let stop = CancelToken::current();
+    let compared = frequent(siblings, &rest).len();
     for _ in 0..MAX_POOLS {
         let pool = pool_siblings(siblings, &rest);
         let mut pooled = pool.iter().peekable();
         rest.retain(|at| pooled.next_if_eq(&at).is_none());
         if pool.len() < MIN_SIBLINGS || stop.is_set() {
             break;
+        }
+        // What less than a tenth have in common is how they were chosen, as collections of an API.
+        let alike = frequent(siblings, &pool).len();
+        if alike >= MIN_SIBLINGS && 10 * alike < compared {
+            continue;
         }
         verdicts.push(decide_pool(siblings, pool, context, &mut rest));
         rest.sort_unstable();
@@ -208,9 +211,8 @@ fn decide_pool(
     // Frequent words among values that were mostly requested once are judged by themselves.
     let once = pool.iter().filter(|&&at| siblings[at].count == 1).count();
     if 5 * once > 4 * pool.len() {
-        rest.extend(
-            pool.extract_if(.., |at| siblings[*at].count >= 30 && tokens::valueness(siblings[*at].part) <= 0.3),
-        );
+        let is_word = |at: &mut usize| siblings[*at].count >= 30 && tokens::valueness(siblings[*at].part) <= 0.3;
+        rest.extend(pool.extract_if(.., is_word));
     }
     let stray = context.form.is_plain() && has_strays(siblings, &pool, context.total);
     let all = pool.clone();
@@ -491,6 +493,16 @@ mod tests {
         assert_eq!(45, found(&owners(45)));
         let pages: Vec<_> = owners(45).into_iter().map(|(name, _)| (name, vec![(LEAF, 40)])).collect();
         assert_eq!(0, found(&pages));
+    }
+
+    #[test]
+    fn a_few_of_many_with_the_same_shapes_are_names() {
+        let mut all = owners(20);
+        assert!(decide_shapes(&all, Form::Any).iter().any(|verdict| !verdict.values.is_empty()));
+        // Each of the others has shapes of its own.
+        all.extend((0..300).map(|at| (format!("{}x", "q".repeat(1 + at)), vec![(100 + at as u64, 40)])));
+        let verdicts = decide_shapes(&all, Form::Any);
+        assert!(verdicts.iter().all(|verdict| verdict.values.iter().all(|&at| at >= 20)), "{verdicts:?}");
     }
 
     #[test]
