@@ -17,7 +17,7 @@ TEXTS = {"a": PAGE, "b": f"{PAGE} {ITEM.lower()} And so on.", "c": "Another page
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """Write a corpus of three documents, one of which holds an item."""
+    """Write a corpus of three documents; one holds an item."""
     return write_jsonl(tmp_path / "corpus.jsonl", TEXTS)
 
 

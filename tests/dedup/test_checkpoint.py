@@ -24,7 +24,7 @@ from nearkin.progress import ignore_progress
 
 
 def corpus(count: int = 160, seed: int = 1) -> list[str]:
-    """Return texts of which many are edited copies of earlier ones."""
+    """Return texts, many of them edited copies of earlier ones."""
     chance = random.Random(seed)
     texts: list[str] = []
     for number in range(count):

@@ -18,7 +18,7 @@ from nearkin.report import Run, report_page
 
 
 def rows_with_copies(seed: int, n: int, d: int = 24, noise: float = 0.05) -> Any:
-    """Draw n rows, a tenth of which are near-copies of the first ones, and a few equal ones."""
+    """Draw n rows: a tenth are near-copies of the first ones, and a few equal ones."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)).astype(np.float32)
     m = n // 10

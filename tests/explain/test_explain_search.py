@@ -26,7 +26,7 @@ def as_array(values: list[int], bits: int) -> Any:
 
 @st.composite
 def searches(draw: st.DrawFn) -> tuple[int, int, int, list[int]]:
-    """Bits, radius, a query, and fingerprints of which many are near it."""
+    """Bits, radius, a query, and fingerprints, many of them near it."""
     bits = draw(st.sampled_from([1, 2, 7, 64, 65, 130]))
     query = draw(st.integers(0, 2**bits - 1))
     flips = st.lists(st.integers(0, bits - 1), max_size=6)

@@ -136,7 +136,7 @@ WORDS = [first + second for first in ("lo", "mi", "ka", "su") for second in ("ra
 
 
 def write_corpus(path: Path, count: int, seed: int) -> Path:
-    """Write documents of which half are edited copies of earlier ones; some are exact copies, some have no letters."""
+    """Write documents, half of them edited copies of earlier ones; some are exact copies, some have no letters."""
     chance = random.Random(seed)
     texts: list[str] = []
     for number in range(count):
