@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import gzip
 import io
 import json
@@ -394,6 +395,21 @@ async def test_limits_of_bodies_and_batches(tmp_path: Path, monkeypatch: pytest.
         lines = (await service.post("/v1/check", b'{"text": "x"}\n{"text": "' + b"y" * 4000, type=NDJSON)).all_lines()
         assert ["new", 413] == [lines[0]["status"], lines[1]["error"]["status"]]
         assert (0, 0) == (service.state.admission.bytes, service.state.admission.documents)
+
+
+async def test_a_refused_body_is_not_kept(tmp_path: Path) -> None:
+    """Nothing leads to the traceback of its error, which would keep it until the next collection of cycles."""
+    async with asgi_client(tmp_path / "s") as service:
+        gc.collect()
+        gc.disable()
+        try:
+            assert (
+                400
+                == (await service.post("/v1/check", gzip.compress(b"[" * 1000), {"content-encoding": "gzip"})).status
+            )
+            assert [] == [kept for kept in gc.get_objects() if isinstance(kept, Problem) and kept.__traceback__]
+        finally:
+            gc.enable()
 
 
 def _zstd(data: bytes) -> bytes:

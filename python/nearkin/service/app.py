@@ -127,6 +127,8 @@ class Service(FastAPI):
                 log("error", "failed", id=request.id, route=route_path(scope), error=text)
             if is_started:
                 raise
+            # The traceback leads to this frame, and from it to the body, which would stay until the cycle is collected.
+            problem.__traceback__ = None
             await ProblemResponse(problem, request.id)(scope, receive, respond)
         finally:
             request.reserve(0)

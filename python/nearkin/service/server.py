@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import logging
 import os
@@ -29,8 +28,8 @@ SWITCH_INTERVAL = 0.0005
 _GRACE = 2.0
 """Seconds after the drain in which the store is closed."""
 _BACKLOG = 1024
-_M_ARENA_MAX = -8
-"""The number of this option of mallopt(3)."""
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3
+"""The numbers of these options of mallopt(3)."""
 _READ_AHEAD = 1 << 16
 """Bytes of a connection that the server buffers; the head of a request can't be longer."""
 
@@ -104,9 +103,11 @@ def _use_one_arena() -> None:
     By default each thread has its own, and memory that one thread freed does not serve another: under a mixed load they
     grew to 120 MB, of which 35 MB were in use.
     """
-    if sys.platform == "linux":
-        with suppress(AttributeError):
-            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
+    from nearkin.service.telemetry import call_glibc
+
+    call_glibc("mallopt", _M_ARENA_MAX, 1)
+    # By default the bound above which memory is mapped, and returned when it is freed, rises with use.
+    call_glibc("mallopt", _M_MMAP_THRESHOLD, 1 << 17)
 
 
 def _runner() -> Callable[[Coroutine[Any, Any, None]], None]:

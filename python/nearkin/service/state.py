@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +17,7 @@ from nearkin.service.executor import Admission, ChangeExecutor, Operation, Reque
 from nearkin.service.models import KEY
 from nearkin.service.served_patterns import ServedPatterns
 from nearkin.service.settings import ServiceSettings
-from nearkin.service.telemetry import Metrics, log
+from nearkin.service.telemetry import Metrics, call_glibc, log
 from nearkin.store.compaction import MergeStats
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.log import Mode
@@ -30,13 +27,6 @@ from nearkin.store.store import Store
 T = TypeVar("T")
 BACKUP_SHARE = 0.12
 """Share of the time for which a backup uses the disk."""
-
-
-def _release_memory() -> None:
-    """Return the free pages of glibc's heap to the system; a merge has the ids of all its documents in memory."""
-    if sys.platform == "linux":
-        with suppress(AttributeError):
-            ctypes.CDLL(None).malloc_trim(0)
 
 
 class AppState:
@@ -236,7 +226,8 @@ class AppState:
             store = self.check_writable().store
             if store is not None:
                 await asyncio.to_thread(store.merge)
-                await asyncio.to_thread(_release_memory)
+                # A merge has the ids of all its documents in memory.
+                await asyncio.to_thread(call_glibc, "malloc_trim", 0)
 
     async def backup(self, target: Path) -> None:
         """Copy the store through a handle of its own, so that no request waits."""

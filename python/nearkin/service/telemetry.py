@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
 import time
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from typing import Any
 
@@ -43,6 +44,13 @@ GAUGES = {
 }
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _lock = threading.Lock()
+
+
+def call_glibc(name: str, *arguments: int) -> None:
+    """Call a function of glibc; other C libraries do not have those of its allocator."""
+    if sys.platform == "linux":
+        with suppress(AttributeError):
+            getattr(ctypes.CDLL(None), name)(*arguments)
 
 
 def log(level: str, event: str, **members: Any) -> None:
