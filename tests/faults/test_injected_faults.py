@@ -59,7 +59,7 @@ def outcomes(shim: Path, saver: str, folder: Path, every: int = 1) -> dict[str, 
 
 EVERY = {
     # All files are written by one writer: every call of one of them, and a sample of the others'.
-    **dict.fromkeys(FILES, 5),
+    **dict.fromkeys(FILES, 3),
     FILES[0]: 1,
     "index add": 3,
     "dedup jsonl": 4,

@@ -187,6 +187,7 @@ pub trait LaneWork {
 /// # Safety
 /// Methods may be called only on a processor that has the kernel's instructions, inlined into a function that enables
 /// them; `load` reads `N` words.
+#[allow(clippy::missing_safety_doc, reason = "the trait states it once")]
 pub unsafe trait Lanes {
     /// Lanes in a vector.
     const N: usize;

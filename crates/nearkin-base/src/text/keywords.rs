@@ -151,6 +151,7 @@ impl Distinct {
     }
 
     /// Return the number of features.
+    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
         self.found.len()
     }
