@@ -36,7 +36,7 @@ use crate::cancel::CancelToken;
 use crate::families::minhash::{MAX_PERM, Value, different};
 use crate::index::components::Forest;
 use crate::index::hamming::{Clusters, Hits, Linkage, Pairs};
-use crate::index::rows::{Existing, Keys, NewIds, Rows, merged_size};
+use crate::index::rows::{Existing, Keys, NewIds, Rows};
 use crate::segment::{Column, Plain, Segment, as_bytes};
 use crate::{Error, Result};
 pub use file::describe;
@@ -166,7 +166,14 @@ impl<V: Value + Plain> Index<V> {
 
     /// Return true if the calling thread can add this many signatures in a few hundred microseconds.
     pub fn adds_quickly(&self, count: usize) -> bool {
-        let merged = merged_size(count, self.runs.iter().map(BandRun::len));
+        // A run of twice the length is merged, too.
+        let mut merged = count;
+        for run in self.runs.iter().rev().map(BandRun::len) {
+            if run > 2 * merged {
+                break;
+            }
+            merged += run;
+        }
         self.by_hash.is_some() && merged.saturating_mul(self.bands) <= QUICK
     }
 
