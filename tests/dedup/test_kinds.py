@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import nearkin as nk
 from command import check_message, succeed, write_jsonl
 from nearkin.dedup.config import DedupConfig, engine_config
-from nearkin.dedup.kinds import KINDS, Kind
+from nearkin.dedup.kinds import KINDS, MODEL_NUMBERS, VARIANT_WORDS, Kind
 from nearkin.errors import ParameterError
 
 FOLLOW = "春眠不覺曉處處聞啼鳥夜來風雨聲花落知多少為誰"
@@ -79,12 +80,83 @@ def test_the_command_applies_a_kind(tmp_path: Path) -> None:
 
 
 def test_a_kind_is_refused_where_it_sets_nothing(tmp_path: Path) -> None:
-    """With a store, passages and files; and an unknown kind."""
-    with pytest.raises(ParameterError, match="articles, products, logs, poems, code"):
-        nk.dedup([FOLLOW], kind="songs")  # type: ignore[arg-type]
-    with nk.Store.create(tmp_path / "s") as store, pytest.raises(ParameterError, match="None with a store"):
-        nk.dedup([FOLLOW], kind="poems", store=store)
+    """With passages and files, with a recipe that would decide instead, and an unknown kind."""
+    for unknown in (
+        lambda: nk.dedup([FOLLOW], kind="songs"),  # type: ignore[arg-type]
+        lambda: nk.contains([FOLLOW], [FOLLOW], kind="songs"),  # type: ignore[arg-type]
+        lambda: nk.Store.create(tmp_path / "s", kind="songs"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ParameterError, match="articles, products, logs, poems, code"):
+            unknown()
+    for refused in (
+        lambda: nk.compare("a", "b", "char:2", kind="poems"),
+        lambda: nk.contains([FOLLOW], [FOLLOW], recipe="char:2", kind="poems"),
+        lambda: nk.contains([FOLLOW], nk.KnownTexts([FOLLOW]), kind="poems"),
+    ):
+        with pytest.raises(ParameterError, match="None with"):
+            refused()
     source = write_jsonl(tmp_path / "in.jsonl", {"0": FOLLOW})
-    for extra in (("--store", tmp_path / "new"), ("--unit", "line"), ("--family", "ssdeep")):
+    for extra in (("--unit", "line"), ("--family", "ssdeep")):
         check_message(2, "--kind", "dedup", source, "-o", tmp_path / "out", "--kind", "poems", *extra)
-    assert not (tmp_path / "new").exists()
+    check_message(2, "articles, products", "text", "compare", "a", "b", "--kind", "songs")
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_store_of_a_kind_decides_as_the_local_job(kind: Kind, tmp_path: Path) -> None:
+    """It is created with the kind, by Python and by the command; a job with another kind is refused."""
+    texts = [SHIRT.format("blue", "a1"), SHIRT.format("red", "a1"), SHIRT.format("blue", "a1!"), FOLLOW, VARIANT]
+    expected = nk.dedup(texts, kind=kind).kept
+    with nk.Store.create(tmp_path / "s", kind=kind) as store:
+        other: Kind = "poems" if kind != "poems" else "code"
+        with pytest.raises(ParameterError, match="a store whose recipe is"):
+            nk.dedup(texts, kind=other, store=store)
+        assert expected == nk.dedup(texts, kind=kind, store=store).kept
+        settings = store.settings
+    source = write_jsonl(tmp_path / "in.jsonl", {str(i): text for i, text in enumerate(texts)})
+    for _ in range(2):
+        succeed("dedup", source, "-o", tmp_path / "out", "--overwrite", "--store", tmp_path / "new", "--kind", kind)
+    check_message(2, "a store whose recipe is", "mcp", tmp_path / "new", "--kind", other)
+    succeed("store", "create", tmp_path / "c", "--kind", kind)
+    for name in ("new", "c"):
+        with nk.Store.open(tmp_path / name) as store:
+            assert settings == store.settings
+            assert (0 if name == "c" else len(expected)) == len(store)
+
+
+def test_options_of_a_store_win() -> None:
+    """A threshold of the caller is not compared with that of the store, as without a kind."""
+    with nk.Store.create(tempfile.mkdtemp() + "/s", kind="products", threshold=0.9) as store:
+        assert (0.9, ("numbers", VARIANT_WORDS, MODEL_NUMBERS)) == (store.settings.threshold, store.settings.differ)
+        with pytest.raises(ParameterError, match=r"a store whose threshold is 0\.8; this one has 0\.9"):
+            nk.dedup([FOLLOW], kind="products", store=store)
+        assert [0] == nk.dedup([FOLLOW], kind="products", threshold=0.9, store=store).kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "a", "b", "is_match"),
+    [
+        ("products", SHIRT.format("blue", "a1"), SHIRT.format("red", "a1"), False),
+        ("products", SHIRT.format("blue", "a1"), SHIRT.format("blue", "a1!"), True),
+        ("poems", FOLLOW, VARIANT, True),
+        ("code", "if x < y: return a + b", "if x > y: return a - b", False),
+    ],
+)
+def test_a_comparison_says_what_a_kind_decides(kind: Kind, a: str, b: str, is_match: bool) -> None:
+    """As dedup does, with the similarity and the difference by which; the command prints it."""
+    match = nk.compare(a, b, kind=kind).match
+    assert match is not None
+    assert is_match is match.is_match is (len(nk.dedup([a, b], kind=kind).kept) == 1)
+    done = succeed("text", "compare", "--text", "--json", "--kind", kind, a, b)
+    assert {**match._asdict(), "is_match": is_match} == json.loads(done.out)["match"]
+    assert f"{kind:<12} {'a match' if is_match else 'no match'}: jaccard" in str(nk.compare(a, b, kind=kind))
+
+
+def test_known_texts_are_found_by_the_features_of_a_kind(tmp_path: Path) -> None:
+    """Code in other symbols is not contained; the default compares letters alone."""
+    page, known = "for (i = 0; i < n; i++) { sum += i; }", "for (i = 9; i > n; i--) { sum *= i; }"
+    letters = nk.contains([page.replace("0", "9")], [known])
+    assert [1.0] == [row["similarity"] for row in letters.rows()]
+    assert not list(nk.contains([page.replace("0", "9")], [known], kind="code").rows())
+    source = write_jsonl(tmp_path / "in.jsonl", {"0": page})
+    done = succeed("text", "contains", source, "--known", source, "--id-column", "id", "--kind", "code")
+    assert "1.0000" in done.out

@@ -7,7 +7,7 @@ from typing import Annotated
 from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import listing_progress, progress_bars, say_row
 from nearkin.cli.corpus import CorpusOptions
-from nearkin.cli.options import Inputs, Json, RecipeOption, opt, parse_recipe
+from nearkin.cli.options import Inputs, Json, KindOption, RecipeOption, opt, parse_recipe
 from nearkin.dedup.config import DedupConfig
 from nearkin.progress import mark_reference
 
@@ -23,6 +23,7 @@ def contains(
     reading: CorpusOptions,
     matching: Annotated[Options, OptionsOf(DedupConfig, "threshold", "recall", show_defaults=False)],
     recipe: RecipeOption = None,
+    kind: KindOption = None,
     as_json: Json = False,
 ) -> None:
     """Find known texts inside the inputs: input, known text, similarity, start, end, separated by tabs.
@@ -40,11 +41,12 @@ def contains(
     nearkin text contains pages.jsonl --known articles.jsonl --id-column url --json
     """
     from nearkin.dedup.contains import THRESHOLD, KnownTexts
+    from nearkin.dedup.kinds import recipe_of_kind
     from nearkin.theory import CONTAINMENT_RECALL
 
     matching = {"threshold": THRESHOLD, "recall": CONTAINMENT_RECALL, **matching}
     with progress_bars(quiet=False) as progress, reading.read(known, progress=mark_reference(progress)) as corpus:
-        known_texts = KnownTexts(corpus, recipe=parse_recipe(recipe), **matching)
+        known_texts = KnownTexts(corpus, recipe=recipe_of_kind(kind, recipe and parse_recipe(recipe)), **matching)
     with listing_progress() as progress, reading.read(inputs, progress=progress) as corpus:
         for matches in known_texts.find_each(corpus):
             for row in matches.rows():

@@ -401,9 +401,6 @@ def _open_store(job: Job) -> Iterator[tuple[Store | None, dict[str, Any]]]:
         return
     from nearkin.store.store import Store
 
-    if "kind" in job.matching:
-        allowed = "the options of the kind with a new store, or none with an existing one"
-        raise bad_parameter("kind", job.matching["kind"], allowed)
     if re.match(r"https?:/", str(path)):
         allowed = "a folder, because output and store change in one step; for a service use `nearkin store add URL`"
         raise bad_parameter("store", short_url(str(path)), allowed)
@@ -438,7 +435,7 @@ def _create_store(path: Path, job: Job) -> Iterator[Store]:
 
     if "bands" in job.matching:
         raise bad_parameter("bands", job.matching["bands"], "--recall with a new store, whose bands follow from it")
-    names = ("threshold", "radius", "recall", "verify", "differ", "empty")
+    names = ("kind", "threshold", "radius", "recall", "verify", "differ", "empty")
     options = {name: job.matching[name] for name in names if name in job.matching}
     if not job.of_files and "measure" in job.matching:
         options.setdefault("verify", job.matching["measure"])

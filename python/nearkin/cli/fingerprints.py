@@ -23,7 +23,7 @@ from nearkin.cli.console import (
     warn,
 )
 from nearkin.cli.corpus import CorpusOptions
-from nearkin.cli.options import Bits, Inputs, Json, RecipeOption, opt, output_opt, parse_recipe
+from nearkin.cli.options import Bits, Inputs, Json, KindOption, RecipeOption, opt, output_opt, parse_recipe
 from nearkin.errors import bad_parameter
 from nearkin.notebook import short
 
@@ -68,6 +68,7 @@ def compare(
     files: Annotated[bool, opt("The arguments are files.", "--files")] = False,
     recipe: RecipeOption = None,
     bits: Bits = None,
+    kind: KindOption = None,
     as_json: Json = False,
 ) -> None:
     """Show how similar two texts are: distance, similarities, edits, and the features that differ.
@@ -106,7 +107,8 @@ def compare(
         raise bad_parameter("recipe", recipe, f"a recipe of texts; to compare fuzzy digests of files, use {commands}")
     read = read_arguments((a, b), text=text, files=files)
     first, second = (read_text(str(value)) if isinstance(value, Path) else value for value in read)
-    result = compare_texts(first, second, parse_recipe(recipe, bits))
+    given = recipe is None and bits is None
+    result = compare_texts(first, second, None if given else parse_recipe(recipe, bits), kind)  # type: ignore[arg-type]
     for note in result.notes:
         warn(note)
     say_result(result, result.to_dict(), as_json=as_json)

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Annotated
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.options import StoreMemory, opt
-from nearkin.cli.store import StorePath, open_store
+from nearkin.cli.options import KindOption, StoreMemory, opt
+from nearkin.cli.store import StorePath, create_missing, open_store
 
 app = Commands()
 
 
-@app.add(brief=("readonly", "create", "token_file"))
+@app.add(brief=("readonly", "create", "kind", "token_file"))
 def mcp(
     store: StorePath,
     readonly: Annotated[bool, opt("Leave out the tool that adds documents.", "--readonly")] = False,
-    create: Annotated[bool, opt("Create a store of the default recipe if there is none.", "--create")] = False,
+    create: Annotated[bool, opt("Create a store if there is none, of --kind or the default.", "--create")] = False,
+    kind: KindOption = None,
     token_file: Annotated[Path | None, opt("Token of the service, for a URL.", "--token-file", metavar="FILE")] = None,
     memory_limit: StoreMemory = None,
 ) -> None:
@@ -35,16 +36,9 @@ def mcp(
     nearkin mcp http://127.0.0.1:8470 --token-file tokens.txt
     claude mcp add pages -- nearkin mcp /data/pages.store --readonly
     """
-    from nearkin.errors import bad_parameter
-
-    if create and readonly:
-        raise bad_parameter("readonly", "with --create", "an existing store")
-    if create and "://" not in store and not Path(store).exists():
-        # Fails without the extra, before a store is created.
-        import_module("nearkin.mcp")
-        from nearkin.store.store import Store
-
-        Store.create(store).close()
+    # Fails without the extra, before a store is created.
+    import_module("nearkin.mcp")
+    create_missing(store, create=create, kind=kind, readonly=readonly)
     mode = "r" if readonly else "w"
     with open_store(store, mode, token_file=token_file, memory_limit=memory_limit) as opened:  # type: ignore[arg-type]
         from nearkin.mcp import build_server

@@ -10,12 +10,13 @@ import re
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import typer
 
 from nearkin.cli.commands import complete
 from nearkin.cli.console import read_text, say_json
+from nearkin.dedup.kinds import KIND_HELP, Kind
 from nearkin.errors import ParameterError, bad_parameter
 
 if TYPE_CHECKING:
@@ -220,6 +221,9 @@ def parse_id(name: str) -> int | None:
         return None
     value = int(match[1] + (match[2] or "0"))
     return value if -(1 << 63) <= value < 1 << 63 else None
+
+
+KindOption = Annotated[str | None, opt(KIND_HELP, choices=get_args(Kind))]
 
 
 def parse_recipe(text: str | None, bits: int | None = None, family: str | None = None) -> Recipe:

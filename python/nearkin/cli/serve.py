@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.options import Repeated, StoreMemory, opt, parse_bytes, parse_memory, parse_rate, refuse_url
+from nearkin.cli.options import (
+    KindOption,
+    Repeated,
+    StoreMemory,
+    opt,
+    parse_bytes,
+    parse_memory,
+    parse_rate,
+    refuse_url,
+)
 from nearkin.errors import ParameterError, bad_parameter
 
 app = Commands()
@@ -21,7 +30,8 @@ def serve(
     ] = None,
     host: Annotated[str, opt("Address; any but loopback requires --token-file.")] = "127.0.0.1",
     port: Annotated[int, opt("Port; 0 for any free port.")] = 8470,
-    create: Annotated[bool, opt("Create a store of the default recipe if there is none.", "--create")] = False,
+    create: Annotated[bool, opt("Create a store if there is none, of --kind or the default.", "--create")] = False,
+    kind: KindOption = None,
     readonly: Annotated[bool, opt("Refuse changes.", "--readonly")] = False,
     token_file: Annotated[
         Path | None, opt("Lines `read TOKEN` and `write TOKEN`.", "--token-file", metavar="FILE")
@@ -69,12 +79,12 @@ def serve(
     nearkin serve pages.store --host 0.0.0.0 --token-file tokens.txt --rate 100/s --backups backups
     curl -H 'Content-Type: application/json' -d '{"id": "a", "text": "some words"}' http://127.0.0.1:8470/v1/check-and-add
     """
+    from nearkin.cli.store import create_missing
     from nearkin.service.served_patterns import ServedPatterns
     from nearkin.service.server import free_port
     from nearkin.service.server import serve as serve_store
     from nearkin.service.settings import Limits, ServiceSettings
     from nearkin.store.log import check_is_store
-    from nearkin.store.store import Store
 
     limits = Limits(
         max_body=parse_bytes(max_body, "max_body"),
@@ -118,9 +128,6 @@ def serve(
         serve_store(None, settings)
         return
     refuse_url(store, "STORE", "the folder of a store on this machine")
-    if create and not Path(store).exists():
-        if readonly:
-            raise bad_parameter("readonly", "with --create", "an existing store")
-        Store.create(store).close()
+    create_missing(store, create=create, kind=kind, readonly=readonly)
     check_is_store(Path(store))
     serve_store(store, settings)

@@ -96,7 +96,9 @@ class RuleOptions:
 
     matching: Annotated[
         Options,
-        OptionsOf(DedupConfig, "threshold", "radius", "recall", "verify", "differ", "empty", show_defaults=False),
+        OptionsOf(
+            DedupConfig, *("kind", "threshold", "radius", "recall", "verify", "differ", "empty"), show_defaults=False
+        ),
     ]
     recipe: RecipeOption = None
     bits: Bits = None
@@ -110,6 +112,26 @@ class RuleOptions:
             raise bad_parameter("bits", self.bits, "not with a recipe of files, whose digests have no bits")
         is_default = self.recipe is None and self.bits is None
         return self.recipe if of_files or is_default else parse_recipe(self.recipe, self.bits)
+
+
+def create_missing(path: str, *, create: bool, kind: str | None, readonly: bool) -> None:
+    """Create the store of --create if there is none; an existing one must have the settings of --kind.
+
+    Raises
+    ------
+    ParameterError
+        --create with --readonly, or --kind with a store of other settings, or without a folder.
+    """
+    from nearkin.dedup.kinds import check_kind
+    from nearkin.store.store import Store
+
+    if create and readonly:
+        raise bad_parameter("readonly", "with --create", "an existing store")
+    if not Path(path).exists() and "://" not in path and create:
+        Store.create(path, kind=kind).close()  # type: ignore[arg-type]  # Checked there.
+    elif kind is not None:
+        with Store.open(require_folder(path, "kind"), "r") as store:
+            check_kind(kind, store.settings, {})
 
 
 @group.add()
@@ -135,6 +157,7 @@ def create(
 
     nearkin store create pages.store
     nearkin store create pages.store --threshold 0.7 --recall 0.999
+    nearkin store create catalogue.store --kind products
     nearkin store create files.store --recipe ssdeep --threshold 70
     """
     from nearkin.store.store import Store

@@ -39,7 +39,7 @@ from nearkin.dedup.candidates.codes import CodeCandidates, CodeRecipe
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.keep import KeepKey, parse_keep, removes_clusters
-from nearkin.dedup.kinds import Kind, with_kind
+from nearkin.dedup.kinds import KIND_HELP, Kind, check_kind, with_kind
 from nearkin.dedup.options import keeping_option, matching_option, output_option, parts_option
 from nearkin.dedup.verify import Measure, TextMeasure
 from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
@@ -297,7 +297,7 @@ class DedupConfig(_ClusterOptions):
     )
     kind: Kind | None = matching_option(
         None,
-        help="Kind of corpus, which sets recipe, threshold and --differ together; options given beside it win.",
+        help=KIND_HELP,
         choices=get_args(Kind),
     )
     threshold: float = matching_option(
@@ -430,10 +430,9 @@ class DedupConfig(_ClusterOptions):
         MismatchError
             A store of another kind of documents, or one that keeps too little of its texts.
         """
-        if settings is not None and args.get("kind") is not None:
-            allowed = "None with a store, whose settings the options follow; create the store with those of the kind"
-            raise bad_parameter("kind", repr(args["kind"]), allowed)
         if args.get("kind") is not None:
+            if settings is not None:
+                check_kind(args["kind"], settings, args)
             args = with_kind(args)
         args = {name: value for name, value in args.items() if value is not None or name not in _FOLLOWING}
         if settings is None:

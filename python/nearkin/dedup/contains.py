@@ -29,6 +29,7 @@ from nearkin.dedup.candidates import TextBatch
 from nearkin.dedup.candidates.containment import ContainmentCandidates
 from nearkin.dedup.documents import as_column, check_distinct_ids
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
+from nearkin.dedup.kinds import Kind, recipe_of_kind
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.verify import texts_by_row
 from nearkin.errors import bad_parameter, check_number, warn_caller
@@ -278,6 +279,7 @@ def contains(
     threshold: float | None = None,
     recall: float | None = None,
     max_spread: float | None = MAX_SPREAD,
+    kind: Kind | None = None,
     progress: ShowProgress = None,
 ) -> ContainedTexts:
     r"""Find reference texts inside other texts, and their position.
@@ -300,6 +302,8 @@ def contains(
         Requested probability of finding a reference text at the threshold, above 0 and below 1; default 0.95.
     max_spread : float or None, default 4.0
         Longest span of a match, as a multiple of the reference text's length, 1 or more; None for any length.
+    kind : str, optional
+        A kind of texts (`nearkin.dedup.kinds`), whose features are compared; None with a recipe.
     progress : bool or function, optional
         True shows a bar in a terminal or a notebook; a function is called with stage, done and total.
 
@@ -311,7 +315,7 @@ def contains(
     Raises
     ------
     ParameterError
-        A value out of range; a recipe, threshold, recall or ids with `KnownTexts`.
+        A value out of range; a recipe, threshold, recall, kind or ids with `KnownTexts`; a recipe with a kind.
     InputError
         Ids of reference texts that are not distinct, or a record that can't be read.
 
@@ -325,7 +329,7 @@ def contains(
     [(0, 'MIT', 1.0)]
     """
     hashed = isinstance(known, KnownTexts)
-    options = {"recipe": recipe, "threshold": threshold, "recall": recall, "known_ids": known_ids}
+    options = {"recipe": recipe, "threshold": threshold, "recall": recall, "known_ids": known_ids, "kind": kind}
     if hashed and max_spread != MAX_SPREAD:
         options["max_spread"] = max_spread
     for name, value in options.items() if hashed else ():
@@ -339,7 +343,7 @@ def contains(
             known = KnownTexts(
                 inputs.texts,
                 inputs.ids,
-                recipe=recipe,
+                recipe=recipe_of_kind(kind, recipe),
                 threshold=THRESHOLD if threshold is None else threshold,
                 recall=RECALL if recall is None else recall,
                 max_spread=max_spread,

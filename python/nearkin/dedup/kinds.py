@@ -14,12 +14,18 @@ Words of size and colour are English. Each choice was made on one half of labell
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, excerpt
+
+if TYPE_CHECKING:
+    from nearkin.recipe import Recipe
 
 Kind = Literal["articles", "products", "logs", "poems", "code"]
+
+KIND_HELP = "Kind of texts, which sets recipe, threshold and rules."
+"""Help of `--kind`."""
 
 VARIANT_WORDS = (
     r"pattern:(?i)\b(?:black|white|silver|gr[ae]y|red|blue|green|pink|purple|orange|yellow|brown|gold|titanium|chrome"
@@ -57,13 +63,51 @@ def kind_options(kind: Any) -> Mapping[str, Any]:
     return KINDS[kind]
 
 
-def with_kind(args: Mapping[str, Any]) -> dict[str, Any]:
+def with_kind(args: Mapping[str, Any], names: Collection[str] | None = None) -> dict[str, Any]:
     """Return arguments with the options of their kind for those that are None; `kind_set` lists these options.
+
+    Parameters
+    ----------
+    names : collection of str, optional
+        The options that exist where the kind is asked for; None for all.
 
     Raises
     ------
     ParameterError
-        An unknown kind.
+        An unknown kind, or one that sets an option which is not in `names`.
     """
-    chosen = {name: value for name, value in kind_options(args["kind"]).items() if args.get(name) is None}
+    options = kind_options(args["kind"])
+    if names is not None and not options.keys() <= set(names):
+        allowed = ", ".join(kind for kind, each in KINDS.items() if each.keys() <= set(names))
+        missing = ", ".join(sorted(options.keys() - set(names)))
+        raise bad_parameter("kind", repr(args["kind"]), f"{allowed}; {args['kind']} sets {missing}, which is not here")
+    chosen = {name: value for name, value in options.items() if args.get(name) is None}
     return {**args, **chosen, "kind_set": tuple(chosen.items())}
+
+
+def recipe_of_kind(kind: Any, recipe: Recipe | str | None) -> Recipe | str | None:
+    """Return the features of a kind with SimHash fingerprints of 128 bits, or the recipe without a kind.
+
+    Raises
+    ------
+    ParameterError
+        An unknown kind, or a recipe with a kind.
+    """
+    from nearkin.recipe import Recipe
+
+    if kind is None:
+        return recipe
+    if recipe is not None:
+        raise bad_parameter("recipe", excerpt(str(recipe)), "None with a kind, which has its own")
+    return Recipe.of(kind_options(kind)["recipe"]).with_family("simhash:128")
+
+
+def check_kind(kind: Any, settings: object, given: Mapping[str, Any]) -> None:
+    """Raise ParameterError if a store has another setting than its kind, except those that the caller gives."""
+    wanted = dict(kind_options(kind))
+    wanted |= {"verify": wanted.get("verify", "jaccard"), "differ": wanted.get("differ", ())}
+    for name, value in wanted.items():
+        found = getattr(settings, name, None)
+        if given.get(name) is None and str(found) != str(value):
+            should, has = (excerpt(str(each or "none"), 60) for each in (value, found))
+            raise bad_parameter("kind", repr(kind), f"a store whose {name} is {should}; this one has {has}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from nearkin.dedup.distinguishers import NAMES, differences
+from nearkin.dedup.kinds import Kind, recipe_of_kind, with_kind
 from nearkin.dedup.verify import Measure, baselines, similarity
 from nearkin.errors import ParameterError, bad_parameter, excerpt, printable
 from nearkin.explain.render import html_block
@@ -25,6 +26,36 @@ _MAX_FEATURES = 10
 _MAX_STRETCH = 40
 """Characters that are shown at either end of a long stretch."""
 _NONE = "none: a text without any letter"
+
+
+class KindMatch(NamedTuple):
+    """Whether two texts are copies of each other as `nearkin.dedup` decides with a kind.
+
+    Attributes
+    ----------
+    kind, measure : str
+        The kind and its measure.
+    similarity, threshold : float
+        Of the features of the kind.
+    differs : dict of str to str
+        By each of its rules that tells the texts apart: the difference.
+    """
+
+    kind: str
+    measure: str
+    similarity: float
+    threshold: float
+    differs: dict[str, str]
+
+    @property
+    def is_match(self) -> bool:
+        """True if one of the texts would be removed for the other."""
+        return self.similarity >= self.threshold and not self.differs
+
+    def __str__(self) -> str:
+        reason = f"{self.measure} {self.similarity:.4f}, threshold {self.threshold:g}"
+        differs = "".join(f"; they differ: {printable(each)}" for each in self.differs.values())
+        return f"{'a match' if self.is_match else 'no match'}: {reason}{differs}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +86,8 @@ class ComparedTexts:
         Features of one text only.
     notes : tuple of str
         What is missing, and why.
+    match : KindMatch or None
+        With a kind: its decision.
     """
 
     recipe: Recipe
@@ -68,6 +101,7 @@ class ComparedTexts:
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
     notes: tuple[str, ...]
+    match: KindMatch | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison for JSON."""
@@ -79,7 +113,9 @@ class ComparedTexts:
             about["edits"] = {**{name: getattr(self.edits, name) for name in names}, "pieces": pieces}
         if self.common_substring is not None:
             about["common_substring"] = self.common_substring
-        counts = {"features": list(self.num_features)}
+        counts: dict[str, Any] = {"features": list(self.num_features)}
+        if self.match is not None:
+            about["match"] = {**self.match._asdict(), "is_match": self.match.is_match}
         return {**about, **counts, "only_a": list(self.only_a), "only_b": list(self.only_b)}
 
     def _facts(self) -> Iterator[tuple[str, str]]:
@@ -91,6 +127,8 @@ class ComparedTexts:
         yield "distance", _NONE if self.distance is None else f"{self.distance} of {bits} bits"
         for name, value in self.similarities.items():
             yield name, _NONE if value is None else f"{value:.4f}"
+        if self.match is not None:
+            yield self.match.kind, str(self.match)
         for rule, difference in self.differs.items():
             yield rule, f"differ: {printable(difference)}"
         if self.edits is not None:
@@ -121,7 +159,7 @@ class ComparedTexts:
         return html_block(repr(self).split("\n"))
 
 
-def compare(a: str, b: str, recipe: Recipe | str | None = None) -> ComparedTexts:
+def compare(a: str, b: str, recipe: Recipe | str | None = None, kind: Kind | None = None) -> ComparedTexts:
     """Compare two texts: distance, similarities, edits, longest common substring, and the features that differ.
 
     `explain(a, recipe, other=b)` shows every step from both texts to their fingerprints instead.
@@ -132,6 +170,8 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None) -> ComparedTexts
         Texts, not names of files.
     recipe : Recipe or str, optional
         A recipe of the family simhash, its text form or the name of a preset; None for the default.
+    kind : str, optional
+        A kind of texts (`nearkin.dedup.kinds`), whose features are compared and whose decision is `match`.
 
     Returns
     -------
@@ -140,7 +180,7 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None) -> ComparedTexts
     Raises
     ------
     ParameterError
-        A recipe of another family.
+        A recipe of another family, or with a kind, which has its own; an unknown kind.
     TypeError
         A text is not a string.
 
@@ -160,7 +200,10 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None) -> ComparedTexts
     for name, text in (("a", a), ("b", b)):
         if not isinstance(text, str):
             raise TypeError(f"{name} must be a text (str), not {type(text).__name__}; decode bytes, read files first")
-    parsed = Recipe.of(recipe)
+    chosen: dict[str, Any] = {}
+    if kind is not None:
+        chosen = with_kind({"kind": kind}, ("recipe", "threshold", "verify", "differ"))
+    parsed = Recipe.of(recipe_of_kind(kind, recipe))
     if parsed.family != "simhash" or parsed.features == "given":
         raise bad_parameter("recipe", excerpt(str(parsed)), "a recipe of texts with simhash, or compare with explain()")
     notes: list[str] = []
@@ -194,6 +237,13 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None) -> ComparedTexts
     if not all(features):
         similarities |= dict.fromkeys(("jaccard", "containment", "dice"))
     differs = {rule: each for rule in NAMES if (each := differences([rule], [a], [b])[0]) is not None}
+    match = None
+    if kind is not None:
+        by: Measure = chosen.get("verify", "jaccard")
+        rules = {
+            rule: each for rule in chosen.get("differ", ()) if (each := differences([rule], [a], [b])[0]) is not None
+        }
+        match = KindMatch(kind, by, measure(by), chosen["threshold"], rules)
     return ComparedTexts(
         parsed,
         (digits[0], digits[1]),
@@ -206,6 +256,7 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None) -> ComparedTexts
         only[0],
         only[1],
         tuple(notes),
+        match,
     )
 
 

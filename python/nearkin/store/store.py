@@ -34,6 +34,7 @@ from nearkin.dedup.candidates import (
 )
 from nearkin.dedup.config import Empty
 from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.kinds import Kind as CorpusKind
 from nearkin.dedup.reference import ReferenceCorpus
 from nearkin.dedup.result import DedupResult, PairTable
 from nearkin.digests.recipes import AnyDigestRecipe
@@ -307,6 +308,7 @@ class Store(DocumentStore):
         verify: StoreVerify | None = None,
         differ: str | Iterable[str] | None = None,
         empty: Empty | None = None,
+        kind: CorpusKind | None = None,
         sync: Sync = "commit",
         max_pending: int = MAX_PENDING,
         memory: float | None = None,
@@ -344,6 +346,9 @@ class Store(DocumentStore):
             Rules that make similar texts different, such as "numbers,days" (`nearkin.dedup`): such pairs never match.
         empty : {"keep", "drop"}, default "keep"
             Treatment of texts without features, which are copies of nothing: every one is new, or none is taken.
+        kind : str, optional
+            A kind of texts, which sets recipe, threshold, `verify` and `differ` together (`nearkin.dedup.kinds`); those
+            that the call passes win.
         sync : {"commit", "interval"}, default "commit"
             As in `open`.
         max_pending : int, default 65,536
@@ -359,7 +364,7 @@ class Store(DocumentStore):
             Values out of range, or that exclude one another.
         """
         has_texts = texts is not None
-        config = StoreConfig(recipe, threshold, radius, recall, text, verify, differ, empty, has_texts)
+        config = StoreConfig(recipe, threshold, radius, recall, text, verify, differ, empty, has_texts, kind)
         settings = make_settings(config)
         with new_store_folder(Path(path).absolute()) as folder:
             Log.create(folder, settings.to_json())
@@ -1309,6 +1314,7 @@ class Store(DocumentStore):
         verify: StoreVerify | None = None,
         differ: str | Iterable[str] | None = None,
         empty: Empty | None = None,
+        kind: CorpusKind | None = None,
         memory: float | None = None,
         progress: ShowProgress = None,
     ) -> Store:
@@ -1322,7 +1328,7 @@ class Store(DocumentStore):
         ----------
         path : str or os.PathLike
             The new folder, which must not exist. It appears when the copy is complete.
-        recipe, threshold, radius, recall, verify, differ, empty
+        recipe, threshold, radius, recall, verify, differ, empty, kind
             As for `create`; None stands for the value of this store. With a recipe, radius, recall and verification
             have their defaults if this store's do not apply.
         text : {"keep", "features", "none"}, optional
@@ -1348,7 +1354,7 @@ class Store(DocumentStore):
         rule: TextRule = self._settings.text if text is None else text
         load = texts or self._load_texts
         # The copy calls the function later as well, if it keeps no texts itself and texts verify.
-        config = StoreConfig(recipe, threshold, radius, recall, rule, verify, differ, empty, load is not None)
+        config = StoreConfig(recipe, threshold, radius, recall, rule, verify, differ, empty, load is not None, kind)
         settings = copied_settings(self._settings, config)
         later = load if settings.needs_texts else None
         with new_store_folder(Path(path).absolute()) as folder, reporting(progress) as report:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import CandidateSource, Ordinals, Values
 from nearkin.dedup.config import Empty
+from nearkin.dedup.kinds import Kind as CorpusKind
+from nearkin.dedup.kinds import with_kind
 from nearkin.errors import CorruptStoreError, MismatchError, ParameterError, bad_parameter, mismatch
 from nearkin.index.bands import BandIndex
 from nearkin.index.digests import DigestIndex
@@ -127,6 +129,15 @@ class StoreConfig:
     differ: str | Iterable[str] | None = None
     empty: Empty | None = None
     has_texts: bool = False
+    kind: CorpusKind | None = None
+
+    def __post_init__(self) -> None:
+        """Set the options of the kind that the caller does not pass."""
+        if self.kind is not None:
+            names = ("recipe", "threshold", "verify", "differ")
+            args = {name: getattr(self, name) for name in names}
+            for name, value in with_kind({**args, "kind": self.kind}, names)["kind_set"]:
+                object.__setattr__(self, name, value)
 
 
 class KindSettings:
