@@ -71,7 +71,7 @@ def compare(
     kind: KindOption = None,
     as_json: Json = False,
 ) -> None:
-    """Show how similar two texts are: distance, similarities, edits, and the features that differ.
+    """Show how similar two texts are: distance, similarities, edits, other features.
 
     The aligned texts mark `[-deleted-]` and `{+inserted+}` characters.
 
