@@ -13,7 +13,7 @@ from command import call
 from corpora import read_all, write_rows
 from nearkin.errors import MissingExtraError
 from nearkin.io import PackedTexts, open_corpus
-from nearkin.io.html import visible_text, visible_texts
+from nearkin.io.html import read_texts, visible_text
 
 pytest.importorskip("selectolax")
 
@@ -51,7 +51,7 @@ def test_any_markup_has_a_text(parts: list[str]) -> None:
 
 def test_null_pages_stay_null() -> None:
     """Nulls remain null, and rows keep their positions."""
-    texts = visible_texts(PackedTexts.of(["<p>a", None, "b"]))
+    texts = read_texts(PackedTexts.of(["<p>a", None, "b"]), html=True)
     assert (["a", "", "b"], [1]) == (list(texts), texts.nulls.tolist())
 
 
