@@ -6,8 +6,8 @@ r"""Kinds of corpora: recipe, threshold and rules that suit one kind together. N
 | `products` | records of one catalogue differ in a number, a model, a size or a colour |
 | `logs` | a line is a copy if its words are in the same order; a number counts as one word |
 | `poems` | editions differ in variant characters (爲 and 为), which weigh much in a short text |
-| `pages` | menus and footers decide over the text of a page; pages of one template differ in a few words |
 | `code` | releases of one file share long runs with their punctuation; other files share idioms |
+| `pages` | menus and footers decide over the text of a page; pages of one template differ in a few words |
 
 Pages are read by their main text and compared without the frequent lines of their site (`nearkin.dedup.boilerplate`).
 Words of size and colour are English. Each choice was made on one half of labelled corpora and is shown on the other
@@ -41,8 +41,8 @@ KINDS: Mapping[Kind, Mapping[str, Any]] = {
     },
     "logs": {"recipe": "word:2|binary|xxh3|minhash:128:fast", "threshold": 0.8},
     "poems": {"recipe": "fold:hans|char:4|binary|xxh3|minhash:128:fast", "threshold": 0.7},
-    "pages": {"recipe": "word:2|binary|xxh3|minhash:128:fast", "threshold": 0.8},
     "code": {"recipe": "letters:all|char:12|binary|xxh3|minhash:128:fast", "threshold": 0.8},
+    "pages": {"recipe": "word:3|binary|xxh3|minhash:128:fast", "threshold": 0.8},
 }
 """Options by kind."""
 
