@@ -289,7 +289,7 @@ def _hash_rest(
 
 
 def without_lines(texts: Sequence[str], frequent: NDArray[np.uint64]) -> list[str]:
-    """Return texts without lines that are given by their hashes, ascending; see `OWN_SHARE` for texts of such lines.
+    r"""Return texts without lines that are given by their hashes, ascending; see `OWN_SHARE` for texts of such lines.
 
     Examples
     --------
