@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 42_290, "crates": 47_450, "tests": 50_400, "bench": 6_505}
+TOTALS = {"python": 42_292, "crates": 47_450, "tests": 50_400, "bench": 6_505}
 """Ceilings of whole trees."""
 
 FOLDERS = {
@@ -37,7 +37,7 @@ FOLDERS = {
     "python/nearkin": 1_290,
     "python/nearkin/cli": 4_581,
     "python/nearkin/compat": 870,
-    "python/nearkin/dedup": 5_700,
+    "python/nearkin/dedup": 5_701,
     "python/nearkin/digests": 670,
     "python/nearkin/distributed": 1_570,
     "python/nearkin/explain": 1_060,

@@ -14,7 +14,7 @@ bytes of arrays, an id, and the search index of the kept ones; large arrays are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -52,6 +52,8 @@ from nearkin.text.batches import Texts, iterate_batches
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
+
+    from nearkin.dedup.candidates import TextCandidateSource
 
 
 def dedup(
@@ -326,7 +328,7 @@ def _read_pages(inputs: DedupInputs) -> DedupInputs:
     if isinstance(inputs.texts, Corpus):
         inputs.texts.html = "main"
     elif inputs.texts is not None and not isinstance(inputs.texts, ReferenceProvider):
-        batches = iterate_batches(inputs.texts)
+        batches: Iterable[Any] = iterate_batches(inputs.texts)
         texts = [text for batch in batches for text in (to_values(batch, "texts") if is_arrow(batch) else batch)]
         return replace(inputs, texts=[None if text is None else read_text(text) for text in texts])
     return inputs
@@ -411,10 +413,13 @@ def _run(
         parts = [new, older] if isinstance(older, HashedDocuments) else [new]
         with timer("boilerplate"):
             lines = leave_out_lines(parts, counts[: len(parts)], config.candidate_source)
-    reference = older
-    if isinstance(older, HashedDocuments):
-        by_text = config.candidates == "containment"
-        reference = PrecedingReference(older) if by_text else SearchableReference(older, config.candidate_source)
+    reference: ReferenceCorpus | None
+    if not isinstance(older, HashedDocuments):
+        reference = older
+    elif config.candidates == "containment":
+        reference = PrecedingReference(older)
+    else:
+        reference = SearchableReference(older, config.candidate_source)
     if store is None:
         result = run_stages(new, reference, config, timer, report, labels, checkpoint)
         if lines is not None:
@@ -448,6 +453,8 @@ def _read_older(
     if isinstance(against, (HammingIndex, BandIndex, DigestIndex)):
         raise bad_parameter("against", repr(against), "texts or a store: an index has no texts to verify matches by")
     reader, log = (counts[0], None) if counts else (source, log)
-    documents = hash_texts(against, inputs.ids, reader, mark_reference(report), {}, log=log)
+    documents = hash_texts(
+        against, inputs.ids, cast("TextCandidateSource", reader), mark_reference(report), {}, log=log
+    )
     check_distinct_ids(documents.ids, "against_ids")
     return documents
