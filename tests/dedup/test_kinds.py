@@ -47,6 +47,60 @@ def test_poems_with_variant_characters_are_copies() -> None:
     assert [0, 1] == nk.dedup([FOLLOW.replace("覺曉", "觉晓"), VARIANT]).kept
 
 
+MENU = "".join(
+    f"<li><a href=/{word}>{word} of the site</a></li>" for word in ("news", "sport", "arts", "food", "travel")
+)
+FOOTER = "Printed by the press of the town, which has all rights in these pages and answers no letters about them"
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+
+
+def write_page(number: int, *, html: bool = True) -> str:
+    """Return a page with a menu, a paragraph of its own, a line of code and a footer."""
+    own = " ".join(f"{word}{number}" for word in WORDS)
+    if html:
+        return f"<!doctype html><title>T</title><ul>{MENU}</ul><p>{own}</p><pre>x = {number}</pre><p>{FOOTER}</p>"
+    return f"news sport arts food travel\n{own}\nx = {number}\n{FOOTER}"
+
+
+@pytest.mark.parametrize("html", [True, False])
+@pytest.mark.parametrize("as_corpus", [True, False])
+def test_pages_are_compared_without_menus_and_frequent_lines(html: bool, as_corpus: bool, tmp_path: Path) -> None:
+    """Pages of one site differ, and a copy on a site without the footer is found; the summary lists the footer."""
+    pages = {f"https://a.org/{number}": write_page(number, html=html) for number in range(8)}
+    copy = write_page(3, html=False)
+    pages["https://b.org/3"] = "\n".join(copy.split("\n")[1:-1]) + "\nend"
+    names = list(pages)
+    if as_corpus:
+        result = nk.dedup(write_jsonl(tmp_path / "in.jsonl", pages), id="id", kind="pages")
+    else:
+        result = nk.dedup(list(pages.values()), ids=names, kind="pages")
+    assert names[:-1] == result.kept
+    assert names[3] == {row["id"]: row["representative"] for row in result.clusters.rows()}[names[-1]]
+    lines = result.summary["left_out_lines"]
+    assert {"line": FOOTER, "source": "a.org", "documents": 8} in lines["first"]
+    assert (1 if html else 2) == lines["lines"] == len(lines["first"])
+
+
+def test_lines_count_by_source_and_across_older_pages() -> None:
+    """Four pages are too few, unless older ones of the site have the line as well; another site keeps its line."""
+    new = [write_page(number, html=False) for number in range(4)]
+    ids = [f"https://a.org/{number}" for number in range(4)]
+    assert 0 == nk.dedup(new, ids=ids, kind="pages").summary["left_out_lines"]["lines"]
+    options: dict[str, Any] = {"against": [write_page(9, html=False)], "kind": "pages"}
+    found = [
+        nk.dedup(new, ids=ids, against_ids=[f"https://{host}/9"], **options).summary["left_out_lines"]["lines"]
+        for host in ("a.org", "b.org")
+    ]
+    assert [2, 0] == found
+    assert 2 == nk.dedup(new, sources=["a"] * 4, against_ids=["a/9"], **options).summary["left_out_lines"]["lines"]
+
+
+def test_versions_of_one_page_are_compared_with_all_lines() -> None:
+    """Their lines are frequent, and nothing of their own remains but a date: they are copies of one another."""
+    texts = [f"{write_page(1, html=False)}\n{write_page(2, html=False)}\nday {day}" for day in range(9)]
+    assert [0] == nk.dedup(texts, kind="pages").kept
+
+
 @pytest.mark.parametrize(
     "options", [{"threshold": 0.95}, {"differ": "none"}, {"recipe": "char:5|binary|xxh3|minhash:64"}]
 )
@@ -86,7 +140,7 @@ def test_a_kind_is_refused_where_it_sets_nothing(tmp_path: Path) -> None:
         lambda: nk.contains([FOLLOW], [FOLLOW], kind="songs"),  # type: ignore[arg-type]
         lambda: nk.Store.create(tmp_path / "s", kind="songs"),  # type: ignore[arg-type]
     ):
-        with pytest.raises(ParameterError, match="articles, products, logs, poems, code"):
+        with pytest.raises(ParameterError, match="articles, products, logs, poems, code, pages"):
             unknown()
     for refused in (
         lambda: nk.compare("a", "b", "char:2", kind="poems"),
@@ -95,13 +149,24 @@ def test_a_kind_is_refused_where_it_sets_nothing(tmp_path: Path) -> None:
     ):
         with pytest.raises(ParameterError, match="None with"):
             refused()
+    with pytest.raises(ParameterError, match="None with kind='pages'"):
+        nk.dedup([FOLLOW], kind="pages", groups=["a"])
+    with pytest.raises(ParameterError, match="another kind on an engine"):
+        engine_config(None, kind="pages")
+    for alone in (
+        lambda: nk.compare("a", "b", kind="pages"),
+        lambda: nk.contains([FOLLOW], [FOLLOW], kind="pages"),
+        lambda: nk.Store.create(tmp_path / "s", kind="pages"),
+    ):
+        with pytest.raises(ParameterError, match="pages counts the lines of a corpus"):
+            alone()
     source = write_jsonl(tmp_path / "in.jsonl", {"0": FOLLOW})
     for extra in (("--unit", "line"), ("--family", "ssdeep")):
         check_message(2, "--kind", "dedup", source, "-o", tmp_path / "out", "--kind", "poems", *extra)
     check_message(2, "articles, products", "text", "compare", "a", "b", "--kind", "songs")
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "pages"])
 def test_a_store_of_a_kind_decides_as_the_local_job(kind: Kind, tmp_path: Path) -> None:
     """It is created with the kind, by Python and by the command; a job with another kind is refused."""
     texts = [SHIRT.format("blue", "a1"), SHIRT.format("red", "a1"), SHIRT.format("blue", "a1!"), FOLLOW, VARIANT]

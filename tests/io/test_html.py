@@ -13,7 +13,7 @@ from command import call
 from corpora import read_all, write_rows
 from nearkin.errors import MissingExtraError
 from nearkin.io import PackedTexts, open_corpus
-from nearkin.io.html import visible_text, visible_texts
+from nearkin.io.html import read_text, read_texts, visible_text
 
 pytest.importorskip("selectolax")
 
@@ -51,7 +51,7 @@ def test_any_markup_has_a_text(parts: list[str]) -> None:
 
 def test_null_pages_stay_null() -> None:
     """Nulls remain null, and rows keep their positions."""
-    texts = visible_texts(PackedTexts.of(["<p>a", None, "b"]))
+    texts = read_texts(PackedTexts.of(["<p>a", None, "b"]), html=True)
     assert (["a", "", "b"], [1]) == (list(texts), texts.nulls.tolist())
 
 
@@ -74,3 +74,27 @@ def test_the_parser_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: py
     monkeypatch.setitem(sys.modules, "selectolax.lexbor", None)
     with pytest.raises(MissingExtraError, match=r"pip install '.*\[html\]'"):
         open_corpus(tmp_path / "missing.jsonl", html=True)
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<ul><li><a href=/>Home</a><li><a href=/b>Back</a></ul><p>Text", "Text"),
+        ("<nav>Next</nav><p>Text, <a href=x>linked</a></p><footer>Us</footer>", "Text, linked"),
+        ("<p>Us</p><main><p>Text</main>", "Text"),
+        ("<p>Us</p><main></main><p>Text", "Us\nText"),
+        ("<a href=x><div>One</div><div>Two</div></a><p>Text", "Text"),
+        ("<p>a<a href=x>Link", "aLink"),
+        ("<ul><li><a href=/>Home</a></ul>", "Home"),
+        ("<table><tr><td><a href=x>f</a><td>a function</table><pre>if a:\n  b</pre>", "a function\nif a:\nb"),
+    ],
+)
+def test_main_text_has_what_a_person_reads(page: str, expected: str) -> None:
+    """Menus and lines of links are left out; code and tables stay, and so do the links of a page of links."""
+    assert expected == visible_text(page, main=True)
+
+
+def test_texts_that_begin_with_no_tag_are_unchanged() -> None:
+    """Only pages are parsed."""
+    texts = ["a < b <p>c", "  <!doctype html><p>a", "<- see", "", "<p>a"]
+    assert ["a < b <p>c", "a", "<- see", "", "a"] == [read_text(text) for text in texts]

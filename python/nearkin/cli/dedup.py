@@ -490,7 +490,7 @@ def _write_texts(
     from nearkin.io import write_table
 
     layout, reading = job.output.out_layout, job.reading
-    read_as = {"encoding": reading.encoding, "delimiter": reading.delimiter, "html": reading.html or None}
+    read_as = {"encoding": reading.encoding, "delimiter": reading.delimiter, "html": corpus.html or None}
     read_as = {name: value for name, value in read_as.items() if value is not None}
     summary = {
         **result.summary,
@@ -621,6 +621,8 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
         yield chosen["documents"], f"requested: the threshold {chosen['threshold']:g} keeps no more{higher}"
     if "kind" in summary:
         options = (f"{name} {_format_option(value)}" for name, value in summary["kind_set"].items())
+        if lines := summary.get("left_out_lines"):
+            yield lines["lines"], "frequent lines of sources left out of the comparison: see summary.json"
         yield "", f"kind {summary['kind']} set {'; '.join(options) or 'nothing: all its options were given'}"
     yield "", f"recipe {summary['recipe']}"
 

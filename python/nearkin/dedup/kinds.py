@@ -7,14 +7,16 @@ r"""Kinds of corpora: recipe, threshold and rules that suit one kind together. N
 | `logs` | a line is a copy if its words are in the same order; a number counts as one word |
 | `poems` | editions differ in variant characters (爲 and 为), which weigh much in a short text |
 | `code` | releases of one file share long runs with their punctuation; other files share idioms |
+| `pages` | menus and footers decide over the text of a page; pages of one template differ in a few words |
 
+Pages are read by their main text and compared without the frequent lines of their site (`nearkin.dedup.boilerplate`).
 Words of size and colour are English. Each choice was made on one half of labelled corpora and is shown on the other
 (`bench/quality.py kinds`; docs/quality.md has the candidates).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from nearkin.errors import bad_parameter, excerpt
@@ -22,7 +24,7 @@ from nearkin.errors import bad_parameter, excerpt
 if TYPE_CHECKING:
     from nearkin.recipe import Recipe
 
-Kind = Literal["articles", "products", "logs", "poems", "code"]
+Kind = Literal["articles", "products", "logs", "poems", "code", "pages"]
 
 KIND_HELP = "Kind of texts, which sets recipe, threshold and rules."
 """Help of `--kind`."""
@@ -46,41 +48,40 @@ KINDS: Mapping[Kind, Mapping[str, Any]] = {
     "logs": {"recipe": "word:2|binary|xxh3|minhash:128:fast", "threshold": 0.8},
     "poems": {"recipe": "fold:hans|char:4|binary|xxh3|minhash:128:fast", "threshold": 0.7},
     "code": {"recipe": "letters:all|char:12|binary|xxh3|minhash:128:fast", "threshold": 0.8},
+    "pages": {"recipe": "word:3|binary|xxh3|minhash:128:fast", "threshold": 0.8},
 }
 """Options by kind."""
 
 
-def kind_options(kind: Any) -> Mapping[str, Any]:
+def kind_options(kind: Any, *, of_corpus: bool = True) -> Mapping[str, Any]:
     """Return the options of a kind.
-
-    Raises
-    ------
-    ParameterError
-        An unknown kind.
-    """
-    if kind not in KINDS:
-        raise bad_parameter("kind", repr(kind), ", ".join(KINDS))
-    return KINDS[kind]
-
-
-def with_kind(args: Mapping[str, Any], names: Collection[str] | None = None) -> dict[str, Any]:
-    """Return arguments with the options of their kind for those that are None; `kind_set` lists these options.
 
     Parameters
     ----------
-    names : collection of str, optional
-        The options that exist where the kind is asked for; None for all.
+    of_corpus : bool, default True
+        False where no complete corpus is known, such as in a store.
 
     Raises
     ------
     ParameterError
-        An unknown kind, or one that sets an option which is not in `names`.
+        An unknown kind, or pages without a corpus.
     """
-    options = kind_options(args["kind"])
-    if names is not None and not options.keys() <= set(names):
-        allowed = ", ".join(kind for kind, each in KINDS.items() if each.keys() <= set(names))
-        missing = ", ".join(sorted(options.keys() - set(names)))
-        raise bad_parameter("kind", repr(args["kind"]), f"{allowed}; {args['kind']} sets {missing}, which is not here")
+    if kind not in KINDS:
+        raise bad_parameter("kind", repr(kind), ", ".join(KINDS))
+    if kind == "pages" and not of_corpus:
+        raise bad_parameter("kind", "'pages'", "it for a job alone: pages counts the lines of a corpus")
+    return KINDS[kind]
+
+
+def with_kind(args: Mapping[str, Any], *, of_corpus: bool = True) -> dict[str, Any]:
+    """Return arguments with the options of their kind for those that are None; `kind_set` lists these options.
+
+    Raises
+    ------
+    ParameterError
+        As for `kind_options`.
+    """
+    options = kind_options(args["kind"], of_corpus=of_corpus)
     chosen = {name: value for name, value in options.items() if args.get(name) is None}
     return {**args, **chosen, "kind_set": tuple(chosen.items())}
 
@@ -91,21 +92,23 @@ def recipe_of_kind(kind: Any, recipe: Recipe | str | None) -> Recipe | str | Non
     Raises
     ------
     ParameterError
-        An unknown kind, or a recipe with a kind.
+        As for `kind_options`, or a recipe with a kind.
     """
     from nearkin.recipe import Recipe
 
     if kind is None:
         return recipe
+    features = kind_options(kind, of_corpus=False)["recipe"]
     if recipe is not None:
         raise bad_parameter("recipe", excerpt(str(recipe)), "None with a kind, which has its own")
-    return Recipe.of(kind_options(kind)["recipe"]).with_family("simhash:128")
+    return Recipe.of(features).with_family("simhash:128")
 
 
 def check_kind(kind: Any, settings: object, given: Mapping[str, Any]) -> None:
     """Raise ParameterError if a store has another setting than its kind, except those that the caller gives."""
-    wanted = dict(kind_options(kind))
-    wanted |= {"verify": wanted.get("verify", "jaccard"), "differ": wanted.get("differ", ())}
+    wanted = dict(kind_options(kind, of_corpus=False))
+    for name, default in (("verify", "jaccard"), ("differ", ())):
+        wanted.setdefault(name, default)
     for name, value in wanted.items():
         found = getattr(settings, name, None)
         if given.get(name) is None and str(found) != str(value):

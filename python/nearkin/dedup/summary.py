@@ -206,6 +206,22 @@ class DedupDetails(RunDetails, total=False):
     resumed: dict[str, int]
     groups: GroupCounts
     shrink_to: ShrinkChoice
+    left_out_lines: LeftOutSummary
+
+
+class LeftOutLine(TypedDict):
+    """A line that was left out: its text, its source, and the number of that source's pages with it."""
+
+    line: str
+    source: str
+    documents: int
+
+
+class LeftOutSummary(TypedDict):
+    """Lines that pages were compared without: their number, by source, and the most frequent ones."""
+
+    lines: int
+    first: list[LeftOutLine]
 
 
 class ClusterCounts(TypedDict):

@@ -14,12 +14,14 @@ bytes of arrays, an id, and the search index of the kept ones; large arrays are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from nearkin.dedup.boilerplate import LineCounts, leave_out_lines
 from nearkin.dedup.checkpoint import HashLog, JobCheckpoint, describe_job, open_checkpoint
 from nearkin.dedup.config import DedupConfig, DedupOptions, parse_shrink_to
 from nearkin.dedup.constraints import read_constraints
@@ -41,13 +43,17 @@ from nearkin.index.digests import DigestIndex
 from nearkin.index.hamming import HammingIndex
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus, OutputDir
+from nearkin.io.arrow import is_arrow, to_values
+from nearkin.io.html import read_text
 from nearkin.progress import Progress, ShowProgress, mark_reference, reporting
 from nearkin.recipe import Recipe
-from nearkin.text.batches import Texts
+from nearkin.text.batches import Texts, iterate_batches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
+
+    from nearkin.dedup.candidates import TextCandidateSource
 
 
 def dedup(
@@ -127,9 +133,11 @@ def dedup(
 
     Other Parameters
     ----------------
-    kind : {"articles", "products", "logs", "poems", "code"}, optional
+    kind : {"articles", "products", "logs", "poems", "code", "pages"}, optional
         A kind of corpus, which sets recipe, threshold and `differ` together, as `nearkin.dedup.kinds` lists them;
-        those that the call passes win. The summary says under `kind_set` what it set. Not with a store.
+        those that the call passes win. The summary says under `kind_set` what it set. Not with a store. "pages" reads
+        the main text of HTML, leaves out the frequent lines of each source, which the summary lists under
+        `left_out_lines`, and goes with neither `groups` nor hashes of a checkpoint.
     radius : int, optional
         Largest Hamming distance of a candidate, inclusive. Without a recipe it selects SimHash fingerprints; with a
         recipe of that family it follows from threshold and recall by default (`nearkin.theory.simhash_radius`).
@@ -278,6 +286,8 @@ def dedup(
         raise bad_parameter("shrink_to", config.shrink_to, "None with labels or a store, which has a threshold")
     if groups is not None and (store is not None or against is not None):
         raise bad_parameter("groups", excerpt(repr(groups), 80), "None with older documents, which have no groups")
+    if groups is not None and config.kind == "pages":
+        raise bad_parameter("groups", excerpt(repr(groups), 80), "None with kind='pages', whose lines count by page")
     constraints = None if labels is None else read_constraints(labels, store, against)
     inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources, columns, groups)  # type: ignore[arg-type]
     with ExitStack() as stack:
@@ -285,6 +295,8 @@ def dedup(
         inputs = stack.enter_context(open_inputs(inputs, names))
         reference = DedupInputs(against, against_ids)  # type: ignore[arg-type]
         reference = stack.enter_context(open_inputs(reference, names, "against"))
+        if config.kind == "pages":
+            inputs, reference = _read_pages(inputs), _read_pages(reference)
         saved = None
         if config.checkpoint is not None:
             read = [path for each in (inputs, reference) for path in getattr(each.texts, "inputs", ())]
@@ -309,6 +321,17 @@ def dedup(
         if saved is not None:
             _summarize_checkpoint(saved, result)
         return result
+
+
+def _read_pages(inputs: DedupInputs) -> DedupInputs:
+    """Return inputs whose pages are read by their main text."""
+    if isinstance(inputs.texts, Corpus):
+        inputs.texts.html = "main"
+    elif inputs.texts is not None and not isinstance(inputs.texts, ReferenceProvider):
+        batches: Iterable[Any] = iterate_batches(inputs.texts)
+        texts = [text for batch in batches for text in (to_values(batch, "texts") if is_arrow(batch) else batch)]
+        return replace(inputs, texts=[None if text is None else read_text(text) for text in texts])
+    return inputs
 
 
 def _is_vectors(texts: object) -> bool:
@@ -379,11 +402,29 @@ def _run(
             new = grouped.hash(config, report, logs[0])
         result = run_stages(new, None, config, timer, report, labels, checkpoint)
         return grouped.expand(result, inputs.groups if isinstance(inputs.groups, str) else None)
+    # Pages are hashed once the frequent lines of all of them are known.
+    counts = [LineCounts(), LineCounts()] if config.kind == "pages" else []
     with timer("hash"):
-        new, columns = hash_inputs(inputs, config.candidate_source, report, timer, logs[0])
-        reference = None if store is not None else _read_reference(against, config, report, logs[1])
+        source = counts[0] if counts else config.candidate_source
+        new, columns = hash_inputs(inputs, source, report, timer, None if counts else logs[0])
+        older = None if store is not None else _read_older(against, config, report, logs[1], counts[1:])
+    lines = None
+    if counts:
+        parts = [new, older] if isinstance(older, HashedDocuments) else [new]
+        with timer("boilerplate"):
+            lines = leave_out_lines(parts, counts[: len(parts)], config.candidate_source)
+    reference: ReferenceCorpus | None
+    if not isinstance(older, HashedDocuments):
+        reference = older
+    elif config.candidates == "containment":
+        reference = PrecedingReference(older)
+    else:
+        reference = SearchableReference(older, config.candidate_source)
     if store is None:
-        return run_stages(new, reference, config, timer, report, labels, checkpoint)
+        result = run_stages(new, reference, config, timer, report, labels, checkpoint)
+        if lines is not None:
+            result.summary["left_out_lines"] = lines
+        return result
     check_sink(store, against.texts, config)
     texts = inputs.texts
     has_ids = inputs.ids is not None or (isinstance(texts, Corpus) and (texts.id_column or texts.format == "files"))
@@ -397,10 +438,10 @@ def _run(
     )
 
 
-def _read_reference(
-    inputs: DedupInputs, config: DedupConfig, report: Progress, log: HashLog | None
-) -> ReferenceCorpus | None:
-    """Return the reference documents: hashed texts, or those of a collection."""
+def _read_older(
+    inputs: DedupInputs, config: DedupConfig, report: Progress, log: HashLog | None, counts: Sequence[LineCounts]
+) -> HashedDocuments | ReferenceCorpus | None:
+    """Return the reference documents: hashed texts, with `counts` by their lines alone, or those of a collection."""
     source = config.candidate_source
     against: Any = inputs.texts
     if inputs.ids is not None and (against is None or isinstance(against, ReferenceProvider)):
@@ -411,8 +452,9 @@ def _read_reference(
         return against.reference_corpus(source)
     if isinstance(against, (HammingIndex, BandIndex, DigestIndex)):
         raise bad_parameter("against", repr(against), "texts or a store: an index has no texts to verify matches by")
-    documents = hash_texts(against, inputs.ids, source, mark_reference(report), {}, log=log)
+    reader, log = (counts[0], None) if counts else (source, log)
+    documents = hash_texts(
+        against, inputs.ids, cast("TextCandidateSource", reader), mark_reference(report), {}, log=log
+    )
     check_distinct_ids(documents.ids, "against_ids")
-    if config.candidates == "containment":
-        return PrecedingReference(documents)
-    return SearchableReference(documents, source)
+    return documents

@@ -202,7 +202,7 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None, kind: Kind | Non
             raise TypeError(f"{name} must be a text (str), not {type(text).__name__}; decode bytes, read files first")
     chosen: dict[str, Any] = {}
     if kind is not None:
-        chosen = with_kind({"kind": kind}, ("recipe", "threshold", "verify", "differ"))
+        chosen = with_kind({"kind": kind}, of_corpus=False)
     parsed = Recipe.of(recipe_of_kind(kind, recipe))
     if parsed.family != "simhash" or parsed.features == "given":
         raise bad_parameter("recipe", excerpt(str(parsed)), "a recipe of texts with simhash, or compare with explain()")

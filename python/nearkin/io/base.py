@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from nearkin._core import num_threads
 from nearkin.errors import InputError, NearkinError, bad_parameter
 from nearkin.io.decompress import compressing
-from nearkin.io.html import visible_texts
+from nearkin.io.html import Html, read_texts
 from nearkin.io.inputs import Compression, Format, InputFile, compression_of, file_error
 from nearkin.io.output import OutputDir
 from nearkin.io.remote import name_in
@@ -64,7 +64,7 @@ class ReadOptions:
     strict: bool = False
     max_malformed: float = MAX_MALFORMED
     delimiter: str | None = None
-    html: bool = False
+    html: Html = False
     spool_dir: str | os.PathLike[str] | None = None
     excluded: Mapping[str, int] = field(default_factory=dict)
     """Number of files of excluded folders, by description."""
@@ -163,7 +163,7 @@ class Corpus(ABC):
         self.id_column = options.id_column
         self.extra_columns = options.extra_columns
         self.delimiter = options.delimiter
-        self.html = options.html
+        self.html: Html = options.html
         self.spool_dir = options.spool_dir
         self.inputs: list[Path] = []
         self.id_note = ""
@@ -260,7 +260,7 @@ class Corpus(ABC):
                 continue
             yield from self._with_texts(pending)
             pending.clear()
-            yield replace(batch, texts=visible_texts(batch.texts)) if self.html else batch
+            yield replace(batch, texts=self._read_html(batch.texts)) if self.html else batch
         self.malformed.check(self.rows)
         for name in (*self.extra_columns, *self.joined_columns) if self.rows else ():
             if name in missing and (columns := self._columns_without(name)) is not None:
@@ -330,7 +330,11 @@ class Corpus(ABC):
             row = int(numbers[0] if numbers[0] < 0 else numbers[-1])
             raise bad_parameter("rows", row, f"row numbers from 0 to {self.rows - 1}, which have been read")
         texts = self._texts(numbers)
-        return visible_texts(texts) if self.html else texts
+        return self._read_html(texts) if self.html else texts
+
+    def _read_html(self, texts: PackedTexts) -> PackedTexts:
+        """Return the texts of pages."""
+        return read_texts(texts, self.html)
 
     def check_replacements(self) -> None:
         """Raise ParameterError if the texts of this corpus cannot be replaced when rows are written."""

@@ -14,7 +14,7 @@ from nearkin._core import content_hashes
 from nearkin.errors import NearkinError, bad_parameter
 from nearkin.io.base import Corpus, ReadOptions
 from nearkin.io.encoding import check_encoding
-from nearkin.io.html import check_parser
+from nearkin.io.html import Html, check_parser
 from nearkin.io.inputs import ExcludedFolders, Format, InputFile, resolve
 from nearkin.io.values import INT, MAX_MALFORMED, NULL, TEXT, Column, PackedTexts
 
@@ -49,7 +49,7 @@ def open_corpus(
     max_malformed: float = MAX_MALFORMED,
     encoding: str | None = None,
     delimiter: str | None = None,
-    html: bool = False,
+    html: Html = False,
     spool_dir: str | os.PathLike[str] | None = None,
     exclude: Iterable[str | os.PathLike[str]] = (),
 ) -> Corpus:
@@ -86,9 +86,10 @@ def open_corpus(
         Encoding of JSON, CSV and text by the name of Python's codec, such as "latin-1" (default: UTF-8).
     delimiter : str, optional
         Delimiter of CSV: one ASCII character. Default: comma, semicolon, tab or bar, detected from the header.
-    html : bool, default False
+    html : bool or "main", default False
         If True, texts are HTML pages, and their visible text (`nearkin.io.html`) is compared. Pages are written
-        unchanged. Pages in WARC files are recognised by their content type.
+        unchanged. Pages in WARC files are recognised by their content type. "main" compares the main text of texts that
+        begin with a tag, and other texts unchanged.
     spool_dir : path, optional
         Folder for the decompressed bytes of inputs that cannot be read again in place: compressed files, pipes, remote
         files, other encodings, JSON arrays.
@@ -125,7 +126,7 @@ def open_corpus(
     b'{"id": "y", "text": "two"}\n'
     """
     names = [inputs] if isinstance(inputs, (str, os.PathLike)) else list(inputs)
-    if html:
+    if html is True:
         check_parser()
     excluded = ExcludedFolders(exclude)
     kind, sources = resolve(names, format, excluded)
@@ -213,7 +214,7 @@ def _open(kind: Format, sources: list[InputFile], options: ReadOptions) -> Corpu
         from nearkin.io.warc import WarcCorpus, check_columns, check_reader
 
         check_reader()
-        options = replace(options, id_column=options.id_column or "record_id", html=False)
+        options = replace(options, id_column=options.id_column or "record_id", html=options.html == "main" and "main")
         check_columns([options.id_column or "", *options.extra_columns])
         return WarcCorpus(kind, sources, options)
     if kind == "files":

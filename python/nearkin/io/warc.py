@@ -122,13 +122,15 @@ class SkippedRecord:
     description: str
 
 
-def read_record(record: bytes) -> Document | SkippedRecord:
+def read_record(record: bytes, *, main: bool = False) -> Document | SkippedRecord:
     r"""Parse a record.
 
     Parameters
     ----------
     record : bytes
         One decompressed record, starting with its line `WARC/1.x`.
+    main : bool, default False
+        Read the main text of a page (`nearkin.io.html`).
 
     Raises
     ------
@@ -146,11 +148,11 @@ def read_record(record: bytes) -> Document | SkippedRecord:
 
     # The quirks mode accepts line feeds as line ends.
     for parsed in ArchiveIterator(io.BytesIO(record), auto_decode="all", stream_detect=False, quirks_mode=True):
-        return _to_document(parsed)
+        return _to_document(parsed, main)
     raise ValueError("the record is empty")
 
 
-def _to_document(record: WarcRecord) -> Document | SkippedRecord:
+def _to_document(record: WarcRecord, main: bool) -> Document | SkippedRecord:
     fields = {name.lower(): value.strip() for name, value in record.headers.to_tuples()}
     kind = fields.get("warc-type", "").lower()
     if kind not in ("response", "resource", "conversion"):
@@ -175,7 +177,7 @@ def _to_document(record: WarcRecord) -> Document | SkippedRecord:
         return Document(_decode_strictly(payload, charset), fields, content_type, status)
     html = content_type in _HTML
     text = decode(payload, charset, html=html)
-    return Document(visible_text(text) if html else text, fields, content_type, status)
+    return Document(visible_text(text, main=main) if html else text, fields, content_type, status)
 
 
 def _read_payload(record: WarcRecord) -> bytes:
@@ -359,7 +361,7 @@ class WarcCorpus(RecordCorpus):
     def _read_record(self, record: bytes) -> Document | SkippedRecord | str:
         """Parse a record, or return the reason why it is malformed."""
         try:
-            parsed = read_record(record)
+            parsed = read_record(record, main=self.html == "main")
         except (OSError, ValueError, EOFError) as error:
             # FastWARC quotes the complete faulty line.
             reason = " ".join(str(error).split())
@@ -367,6 +369,10 @@ class WarcCorpus(RecordCorpus):
         if isinstance(parsed, Document) and self.id_column is not None and parsed.value(self.id_column) is None:
             return f"no {FIELDS.get(self.id_column, self.id_column)}, which is the id"
         return parsed
+
+    def _read_html(self, texts: PackedTexts) -> PackedTexts:
+        """Return texts as they are: records were read as pages by their content type."""
+        return texts
 
     def _count_skipped(self, record: SkippedRecord) -> None:
         name = record.description

@@ -1,16 +1,10 @@
-"""Chunks of documents (paragraphs, lines, windows), boilerplate lines and exact repeats: the search behind passages.
+"""Chunks of documents (paragraphs, lines, windows) and exact repeats: the search behind passages.
 
 **Chunks.** `ChunkReader` takes the place of a family when documents are hashed: it splits each batch and hashes the
 chunks. `match_chunks` then visits the chunks in keep order, those of one document in the order of its text: equal ones
 collapse, and keep-then-absorb (`nearkin.dedup.cluster`) finds for each of the others the first similar chunk before it.
 Memory: 72 bytes per chunk and its fingerprint or signature, and the search of the kept ones. Texts are split again when
 chunks are compared.
-
-**Boilerplate.** A line is frequent if it occurs in enough documents, and in a large enough share of all documents or of
-those of one source (`PassagesConfig`). Copies of a document count once, and so does a line that a document has twice. A
-frequent paragraph consists of frequent lines, so `LineCounts` counts lines only. Lines are equal if their characters
-are, without surrounding white space. Memory: 16 bytes per line of the corpus. Lines are identified by 64 bits of their
-hash: two of n lines collide with probability below n² / 2^65.
 
 **Exact repeats.** `RepeatReader` stores the bytes of the texts, or a hash of 64 bits of each word (UAX #29, unchanged).
 `find` visits the documents in keep order; kernel and definitions: `crates/nearkin-core/src/dedup/repeats.rs`. The union
@@ -24,7 +18,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -32,27 +26,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import content_hashes, find_repeats, word_places
+from nearkin.dedup.boilerplate import LineCounts, document_batches
 from nearkin.dedup.candidates import TextBatch, TextCandidateSource, Values
-from nearkin.dedup.candidates.base import chunk_ranges
 from nearkin.dedup.candidates.simhash import split_by_size
 from nearkin.dedup.cluster import Clusterer
-from nearkin.dedup.config import DedupConfig, PassagesConfig
+from nearkin.dedup.config import DedupConfig
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.keep import keep_order
 from nearkin.dedup.spill import SpillBuffer
-from nearkin.dedup.summary import number_sources
 from nearkin.dedup.verify import LookUp
 from nearkin.io import Column, PackedTexts
 from nearkin.io.arrow import is_arrow, to_values
 from nearkin.io.tempspool import Spool
 from nearkin.text.chunking import NO_LINES, Unit, split
 
-_MAX_CHARACTERS = 1 << 24
-"""Characters of documents that are read again at once."""
-_MAX_DOCUMENTS = 1 << 14
-"""Documents that are read again at once."""
-_MAX_LINE_DOCUMENTS = 1 << 10
-"""Documents whose lines are read again at once."""
 _MAX_MEMORY = 64 << 20
 """Bytes of symbols that stay in memory."""
 
@@ -244,15 +231,6 @@ class ChunkReader:
         return np.zeros((len(visible), 0), np.uint64), visible.astype(np.uint64)
 
 
-def document_batches(
-    documents: HashedDocuments, rows: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], TextBatch]]:
-    """Yield ascending rows with the texts of their documents, in batches."""
-    ends = np.cumsum(documents.lengths[rows].astype(np.int64))
-    for start, end in chunk_ranges(ends, _MAX_CHARACTERS, _MAX_DOCUMENTS):
-        yield rows[start:end], documents.look_up(rows[start:end])
-
-
 def match_chunks(
     chunks: HashedChunks,
     documents: HashedDocuments,
@@ -370,117 +348,6 @@ def _overlaps(
     ended = np.searchsorted(passages[:, 1], spans[:, 0], side="right")
     begun = np.searchsorted(passages[:, 0], spans[:, 1], side="left")
     return np.asarray(ended < begun)
-
-
-# Boilerplate
-
-
-@dataclass(frozen=True)
-class Boilerplate:
-    """Frequent lines, the most frequent first.
-
-    Attributes
-    ----------
-    hashes : (n,) uint64
-        Ascending, unlike the other lists.
-    lines : list of str
-    documents : list of int
-        Number of different documents with each line.
-    source : list of (str or None)
-        The source in which it is most frequent; None without sources.
-    source_documents : list of (int or None)
-        Number of documents of that source with the line.
-    """
-
-    hashes: NDArray[np.uint64]
-    lines: list[str] = field(default_factory=list)
-    documents: list[int] = field(default_factory=list)
-    source: list[str | None] = field(default_factory=list)
-    source_documents: list[int | None] = field(default_factory=list)
-
-    def columns(self) -> dict[str, list[Any] | NDArray[Any]]:
-        """Return the columns of the table boilerplate."""
-        names = {"line": "lines", **{name: name for name in ("documents", "source", "source_documents")}}
-        return {column: getattr(self, name) for column, name in names.items()}
-
-
-class LineCounts:
-    """The documents of each line, batch by batch."""
-
-    def __init__(self) -> None:
-        self._hashes, self._documents = SpillBuffer(), SpillBuffer()
-        self._count = 0
-
-    def append(self, texts: TextBatch) -> NDArray[np.int64]:
-        """Count the lines of the next documents; return the number of visible characters of each."""
-        lines = split(texts, "line", 1)
-        hashes, documents = _line_hashes(lines.texts), np.repeat(np.arange(len(lines.sizes)), np.diff(lines.ends))
-        order = np.lexsort((hashes, documents))
-        hashes, documents = hashes[order], documents[order]
-        first = np.ones(len(hashes), bool)
-        first[1:] = (hashes[1:] != hashes[:-1]) | (documents[1:] != documents[:-1])
-        self._hashes.append(hashes[first])
-        self._documents.append(documents[first] + self._count)
-        self._count += len(lines.sizes)
-        return lines.sizes[:, 1]
-
-    def frequent(self, documents: HashedDocuments, sources: Column | None, config: PassagesConfig) -> Boilerplate:
-        """Return the frequent lines.
-
-        Parameters
-        ----------
-        documents : HashedDocuments
-            All appended documents, to look up the lines.
-        sources : Column, optional
-            The source of each document.
-        config : PassagesConfig
-        """
-        hashes, owners = self._hashes.finish(), self._documents.finish()
-        # Copies of a document count once.
-        originals = first_with_same_content(documents.contents) == np.arange(len(documents))
-        counted = originals[owners]
-        hashes, owners = hashes[counted], owners[counted]
-        order = np.argsort(hashes, kind="stable")
-        hashes, owners = hashes[order], owners[order]
-        distinct, starts, counts = np.unique(hashes, return_index=True, return_counts=True)
-        names, source_of = [""], np.zeros(len(documents), np.int64)
-        if sources is not None:
-            names, source_of = number_sources(sources)
-        source_sizes = np.bincount(source_of[originals], minlength=len(names))
-        frequent: list[tuple[int, int, int, int]] = []
-        for number in np.flatnonzero(counts >= config.boilerplate_documents).tolist():
-            rows = owners[starts[number] : starts[number] + counts[number]]
-            by_source = np.bincount(source_of[rows], minlength=len(names))
-            top = int(np.argmax(by_source / np.maximum(source_sizes, 1)))
-            in_source = by_source[top] >= config.min_documents(int(source_sizes[top]))
-            if in_source or len(rows) >= config.min_documents(int(originals.sum())):
-                frequent.append((number, int(rows[0]), top, int(by_source[top])))
-        lines = _read_lines(documents, distinct, {number: first for number, first, _, _ in frequent})
-        frequent.sort(key=lambda line: (-int(counts[line[0]]), lines[line[0]]))
-        return Boilerplate(
-            distinct[sorted(number for number, *_ in frequent)],
-            [lines[number] for number, *_ in frequent],
-            [int(counts[number]) for number, *_ in frequent],
-            [None if sources is None else names[top] for _, _, top, _ in frequent],
-            [None if sources is None else count for _, _, _, count in frequent],
-        )
-
-
-def _line_hashes(lines: TextBatch) -> NDArray[np.uint64]:
-    return np.ascontiguousarray(content_hashes(lines)[0].reshape(-1, 2)[:, 0])
-
-
-def _read_lines(documents: HashedDocuments, hashes: NDArray[np.uint64], firsts: dict[int, int]) -> dict[int, str]:
-    """Read the lines of some hashes, by their number, from the first document that has each."""
-    numbers = {int(hashes[number]): number for number in firsts}
-    rows = np.unique(np.array(list(firsts.values()), np.int64))
-    result: dict[int, str] = {}
-    for start in range(0, len(rows), _MAX_LINE_DOCUMENTS):
-        lines = split(documents.look_up(rows[start : start + _MAX_LINE_DOCUMENTS]), "line", 1)
-        for at, value in enumerate(_line_hashes(lines.texts).tolist()):
-            if value in numbers and numbers[value] not in result:
-                result[numbers[value]] = lines.texts[at]
-    return result
 
 
 # Exact repeats

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import __version__
+from nearkin.dedup.boilerplate import Boilerplate, LineCounts, document_batches
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.config import (
     MIN_LENGTH,
@@ -42,13 +43,10 @@ from nearkin.io import Column, Corpus
 from nearkin.io.values import INT
 from nearkin.notebook import html_facts
 from nearkin.pieces.chunks import (
-    Boilerplate,
     ChunkReader,
-    LineCounts,
     PassageMatches,
     RepeatReader,
     UnitChunks,
-    document_batches,
     match_chunks,
     match_copies,
 )

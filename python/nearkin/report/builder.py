@@ -215,6 +215,12 @@ class _Builder:
                     "share": "{share:.1%}",
                 },
             )
+        if lines := self.summary.get("left_out_lines", {}).get("first"):
+            yield Table.of(
+                "Frequent lines, left out of the comparison",
+                lines,
+                {"line": "{line}", "source": lambda row: row["source"] or "(none)", "pages": "{documents:,}"},
+            )
         if thresholds := self.summary.get("thresholds"):
             yield Table.of(
                 "At other thresholds, estimated without labels",

@@ -136,7 +136,7 @@ class StoreConfig:
         if self.kind is not None:
             names = ("recipe", "threshold", "verify", "differ")
             args = {name: getattr(self, name) for name in names}
-            for name, value in with_kind({**args, "kind": self.kind}, names)["kind_set"]:
+            for name, value in with_kind({**args, "kind": self.kind}, of_corpus=False)["kind_set"]:
                 object.__setattr__(self, name, value)
 
 
