@@ -116,7 +116,7 @@ class PayloadGroups(Patterns):
     def _scan(
         self, table: FormTable, batch: ItemBatch, times: npt.NDArray[np.int64] | None, sources: Strings | None
     ) -> list[int]:
-        return add_payloads(table, batch.items, times, sources)
+        return add_payloads(table, (batch.items, times, sources))
 
     def _build(self) -> _BuiltGroups:
         arrays = self._table.arrays()
