@@ -219,7 +219,7 @@ def _ssdeep(data: Any) -> Any:
     for value in contents:
         if value is not None and not isinstance(value, bytes):
             raise bad_parameter("data", f"a {type(value).__name__}", "BLOB or VARCHAR")
-    return pa.array([None if data is None else ssdeep_hash(data, False, True) for data in contents], pa.string())
+    return pa.array([None if data is None else ssdeep_hash(data, (False, True)) for data in contents], pa.string())
 
 
 def _ssdeep_score(a: Any, b: Any) -> Any:

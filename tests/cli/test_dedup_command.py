@@ -15,6 +15,12 @@ from command import ROOT, TEXTS, call, check_message, json_lines, near_texts, ru
 from corpora import write_rows
 
 
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Return the output folder of a run."""
+    return tmp_path / "out"
+
+
 def kept(out: Path) -> list[str]:
     return [row["id"] for row in json_lines(out / "kept.jsonl")]
 
@@ -24,9 +30,8 @@ def summary(out: Path) -> dict[str, Any]:
     return content
 
 
-def test_dedup_writes_what_is_kept_and_why(corpus: Path, tmp_path: Path) -> None:
+def test_dedup_writes_what_is_kept_and_why(corpus: Path, out: Path) -> None:
     """Kept documents are lines of the input; clusters name the kept document; the summary has counts."""
-    out = tmp_path / "out"
     done = call("dedup", corpus, "--out", out, "--id-column", "id", "--source-column", "from")
     assert (0, "") == (done.code, done.out), done.err
     original = corpus.read_text().splitlines()
@@ -126,11 +131,10 @@ def test_keep_says_which_stays(corpus: Path, tmp_path: Path, rule: str, expected
     assert expected == kept(tmp_path / "out")
 
 
-def test_against_names_the_older_document(corpus: Path, tmp_path: Path) -> None:
+def test_against_names_the_older_document(corpus: Path, out: Path, tmp_path: Path) -> None:
     """A new document that matches an older corpus is removed, and clusters name the older one."""
     new = write_jsonl(tmp_path / "new.jsonl", {"new": TEXTS["b"].upper(), "other": "Quite another matter altogether."})
     older = write_jsonl(tmp_path / "older.jsonl", {"old": "Quite another matter altogether!"})
-    out = tmp_path / "out"
     done = succeed("dedup", new, "--against", corpus, "-o", out, "--id-column", "id")
     assert ["other"] == kept(out)
     [row] = json_lines(out / "clusters.jsonl")
@@ -176,9 +180,8 @@ def test_recipe_family_and_bits_make_the_recipe(corpus: Path, tmp_path: Path) ->
         assert (str(recipe), recipe.digest) == (summary(out)["recipe"], summary(out)["recipe_digest"])
 
 
-def test_recall_makes_bands_and_radius(corpus: Path, tmp_path: Path) -> None:
+def test_recall_makes_bands_and_radius(corpus: Path, out: Path, tmp_path: Path) -> None:
     """The summary contains the recall; --recall with --radius is an error."""
-    out = tmp_path / "out"
     done = call("dedup", corpus, "-o", out, "--family", "minhash", "--recall", "0.99")
     content = summary(out)
     assert (0, True) == (done.code, float(str(content["expected_recall"])) >= 0.99)
@@ -190,9 +193,8 @@ def test_recall_makes_bands_and_radius(corpus: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("measure", ["jaccard", "containment", "indel", "signature", "none"])
-def test_candidates_are_verified_by_a_measure(corpus: Path, tmp_path: Path, measure: str) -> None:
+def test_candidates_are_verified_by_a_measure(corpus: Path, out: Path, measure: str) -> None:
     """Each measure removes the copy with other punctuation; the summary says if nothing verifies."""
-    out = tmp_path / "out"
     done = call("dedup", corpus, "-o", out, "--id-column", "id", "--verify", measure)
     assert (0, measure) == (done.code, summary(out)["verify"])
     assert ["a", "b", "e"] == kept(out)
@@ -247,10 +249,9 @@ def test_a_source_that_loses_much_more_is_warned_of(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "txt", "jsonl.gz"])
-def test_what_is_kept_has_the_format_of_the_input(tmp_path: Path, form: str) -> None:
+def test_what_is_kept_has_the_format_of_the_input(out: Path, tmp_path: Path, form: str) -> None:
     """The format follows from the file name; tables have the same format."""
     path = write_rows(tmp_path / f"corpus.{form}", ({"id": name, "text": text} for name, text in TEXTS.items()))
-    out = tmp_path / "out"
     columns = () if form == "txt" else ("--text-column", "text", "--id-column", "id")
     done = call("dedup", path, "-o", out, *columns, "--json")
     assert (0, 3, f"kept.{form}") == (done.code, done.json()["kept"], done.json()["kept_file"]), done.err
@@ -288,9 +289,8 @@ def test_malformed_records_are_reported_with_file_and_line(corpus: Path, tmp_pat
     assert (5, True) == (many.err.count("skipped: "), "skipped 12 unreadable records in all" in many.err)
 
 
-def test_existing_output_is_refused(corpus: Path, tmp_path: Path) -> None:
+def test_existing_output_is_refused(corpus: Path, out: Path, tmp_path: Path) -> None:
     """A folder with files is only replaced if it is an earlier output and --overwrite is given."""
-    out = tmp_path / "out"
     assert 0 == call("dedup", corpus, "-o", out).code
     check_message(2, "--overwrite", "dedup", corpus, "-o", out)
     assert 0 == call("dedup", corpus, "-o", out, "--overwrite").code
@@ -425,9 +425,8 @@ def test_what_a_person_rejected_stays(corpus: Path, tmp_path: Path) -> None:
     assert (0, 0) == (again.code, summary(tmp_path / "again")["removed"])
 
 
-def test_labels_may_lie_in_the_folder_that_is_written_anew(corpus: Path, tmp_path: Path) -> None:
+def test_labels_may_lie_in_the_folder_that_is_written_anew(corpus: Path, out: Path) -> None:
     """Labels in the replaced output folder are read first, and are not deleted."""
-    out = tmp_path / "out"
     assert 0 == call("dedup", corpus, "-o", out, "--id-column", "id", "-q").code
     (out / "labels.tsv").write_text("left\tright\tmatch\na\tc\t0\n")
     options = ("--id-column", "id", "--labels", out / "labels.tsv", "--overwrite", "-q")
@@ -436,11 +435,10 @@ def test_labels_may_lie_in_the_folder_that_is_written_anew(corpus: Path, tmp_pat
     assert (out / "labels.tsv").exists()
 
 
-def test_a_document_merged_for_a_label_alone_is_counted(corpus: Path, tmp_path: Path) -> None:
+def test_a_document_merged_for_a_label_alone_is_counted(corpus: Path, out: Path, tmp_path: Path) -> None:
     """The summary on the terminal, summary.json, the table of clusters and the page name the label as the reason."""
     labels = tmp_path / "labels.tsv"
     labels.write_text("left\tright\tmatch\na\tb\t1\n")
-    out = tmp_path / "out"
     done = call("dedup", corpus, "-o", out, "--id-column", "id", "--labels", labels, "--report")
     assert (0, True) == (done.code, "of them less similar, but labelled same" in done.message)
     assert 1 == summary(out)["removed_by_reason"]["label"]

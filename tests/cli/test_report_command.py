@@ -13,6 +13,12 @@ from corpora import write_rows
 
 
 @pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Return the output folder of a run."""
+    return tmp_path / "clean"
+
+
+@pytest.fixture
 def crawl(tmp_path: Path) -> Path:
     """Write a corpus with near-duplicates and near misses."""
     path = tmp_path / "crawl.jsonl"
@@ -20,9 +26,8 @@ def crawl(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_run_writes_its_report(crawl: Path, tmp_path: Path) -> None:
+def test_a_run_writes_its_report(crawl: Path, out: Path) -> None:
     """The report of a run equals the one that is created later, and both can be replaced."""
-    out = tmp_path / "clean"
     arguments = ("dedup", crawl, "--out", out, "--id-column", "id", "--threshold", "0.9", "--report", "--quiet")
     done = call(*arguments)
     assert (0, "", "") == (done.code, done.out, done.err)
@@ -40,9 +45,8 @@ def test_a_run_writes_its_report(crawl: Path, tmp_path: Path) -> None:
     assert 0 == call(*arguments, "--overwrite").code
 
 
-def test_a_report_of_an_older_run(crawl: Path, tmp_path: Path) -> None:
+def test_a_report_of_an_older_run(crawl: Path, out: Path) -> None:
     """A run without near misses can have a report, which the summary then lists."""
-    out = tmp_path / "clean"
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
     assert not (out / "near.jsonl").exists()
     done = call("report", out)
@@ -53,8 +57,7 @@ def test_a_report_of_an_older_run(crawl: Path, tmp_path: Path) -> None:
     assert not (out / "report.html").exists()
 
 
-def test_a_file_of_the_user_stays(crawl: Path, tmp_path: Path) -> None:
-    out = tmp_path / "clean"
+def test_a_file_of_the_user_stays(crawl: Path, out: Path, tmp_path: Path) -> None:
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
     (out / "report.html").write_text("mine")
     check_message(2, "whose report.html was written by this run; name another file by --out", "report", out)
@@ -97,17 +100,15 @@ def test_a_report_of_files(tmp_path: Path) -> None:
     assert b'id="block-pieces"' in page
 
 
-def test_inputs_that_are_gone_are_said(crawl: Path, tmp_path: Path) -> None:
+def test_inputs_that_are_gone_are_said(crawl: Path, out: Path) -> None:
     """Kept texts are read from the output; missing inputs are reported."""
-    out = tmp_path / "clean"
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
     crawl.unlink()
     check_message(0, "the texts of removed documents cannot be shown", "report", out, "-q")
     assert "the texts of removed documents cannot be shown" in (out / "report.html").read_text()
 
 
-def test_labels_score_the_run(crawl: Path, tmp_path: Path) -> None:
-    out = tmp_path / "clean"
+def test_labels_score_the_run(crawl: Path, out: Path, tmp_path: Path) -> None:
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
     rows = [row for row in json_lines(out / "clusters.jsonl") if row["reason"] == "near"][:4]
     labels = tmp_path / "labels.tsv"
@@ -120,9 +121,8 @@ def test_labels_score_the_run(crawl: Path, tmp_path: Path) -> None:
     assert "use a table of labelled pairs, as the page exports it" in done.message
 
 
-def test_labels_of_other_documents(crawl: Path, tmp_path: Path) -> None:
+def test_labels_of_other_documents(crawl: Path, out: Path, tmp_path: Path) -> None:
     """Labels of unknown documents are ignored with a warning, or are an error if there are no others."""
-    out = tmp_path / "clean"
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q").code
     row = next(row for row in json_lines(out / "clusters.jsonl") if row["reason"] == "near")
     labels = tmp_path / "labels.tsv"
@@ -156,23 +156,22 @@ def test_inputs_of_another_folder_and_changed_ones(
     assert "inputs have changed" in (tmp_path / "clean" / "report.html").read_text()
 
 
-def test_standard_input_can_not_be_read_again(crawl: Path, tmp_path: Path) -> None:
-    out = tmp_path / "clean"
+def test_standard_input_can_not_be_read_again(crawl: Path, out: Path) -> None:
     arguments = ("dedup", "-", "--format", "jsonl", "--out", out, "--id-column", "id", "--report", "-q")
     assert 0 == call(*arguments, stdin=crawl.read_bytes()).code
     check_message(0, "standard input cannot be read again", "report", out, "-q")
 
 
-def test_a_run_without_near_misses_says_so(crawl: Path, tmp_path: Path) -> None:
-    out = tmp_path / "clean"
+def test_a_run_without_near_misses_says_so(crawl: Path, out: Path) -> None:
     done = call("dedup", crawl, "--out", out, "--id-column", "id", "--report", "-q", "--cluster", "components")
     assert "the report has no recall" in done.message
     assert "Recall is not known" in (out / "report.html").read_text().replace("\\u0027", "'")
 
 
-def test_what_can_not_be_is_refused_at_once(crawl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_not_be_is_refused_at_once(
+    crawl: Path, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Usage errors are reported before anything is read or written."""
-    out = tmp_path / "clean"
     for arguments, message in (
         (("dedup", crawl, "--out", out, "--report", "--engine", "sail", "--id-column", "id"), "--report"),
         (("report", out, "--out", tmp_path / "summary.json"), "use a name that ends with .html"),

@@ -128,14 +128,19 @@ class Producer:
         return new(ctypes.addressof(schema), b"arrow_schema", None), new(ctypes.addressof(array), b"arrow_array", None)
 
 
+@pytest.fixture
+def p() -> Producer:
+    """Return a consistent producer."""
+    return Producer()
+
+
 def fingerprint(texts: Any) -> list[int]:
     """Return the fingerprint of each text."""
     return [int(value) for value in nk.fingerprint(texts, RECIPE)]
 
 
-def test_a_producer_of_texts_is_read() -> None:
+def test_a_producer_of_texts_is_read(p: Producer) -> None:
     """The valid starting points of the tests: a plain column, a table with one column, a dictionary, a slice."""
-    p = Producer()
     expected = fingerprint(["a", "bc"])
     assert expected == fingerprint(p.column(p.schema(b"u"), p.texts()))
     table = p.column(p.schema(b"+s", [p.schema(b"u", name=None)]), p.array(2, [None], [p.texts()]))
@@ -184,9 +189,8 @@ NESTED: list[bytes | None] = [
 
 
 @pytest.mark.parametrize("form", FORMATS + NESTED, ids=repr)
-def test_formats_of_any_kind_are_refused(form: bytes | None) -> None:
+def test_formats_of_any_kind_are_refused(form: bytes | None, p: Producer) -> None:
     """The schema has no children, one child, a missing child, or this format as the values of a dictionary."""
-    p = Producer()
     for children in ([], [p.schema(b"i")], [None]):
         made = p.schema(form, children)
         for schema in (made, p.schema(b"+s", [made]), p.schema(b"c", dictionary=ctypes.pointer(made))):
@@ -195,9 +199,8 @@ def test_formats_of_any_kind_are_refused(form: bytes | None) -> None:
 
 
 @pytest.mark.parametrize("count", [-(2**63), -1, 0, 2])
-def test_tables_with_other_numbers_of_columns_are_refused(count: int) -> None:
+def test_tables_with_other_numbers_of_columns_are_refused(count: int, p: Producer) -> None:
     """The number is wrong in the schema or in the array."""
-    p = Producer()
     two = [p.schema(b"u", name=b"caf\xe9"), p.schema(b"u", name=None)]
     with pytest.raises((errors.InputError, TypeError), match=r"the table has the columns|column 0 of -\d+ is missing"):
         fingerprint(p.column(p.schema(b"+s", two, n_children=count), p.texts()))
@@ -206,9 +209,8 @@ def test_tables_with_other_numbers_of_columns_are_refused(count: int) -> None:
         fingerprint(p.column(p.schema(b"+s", [p.schema(b"u")]), array))
 
 
-def test_columns_that_are_missing_or_short_are_refused() -> None:
+def test_columns_that_are_missing_or_short_are_refused(p: Producer) -> None:
     """There is no pointer to columns, or a column is released, too short, or has a negative length."""
-    p = Producer()
     released = p.texts()
     released.release = None
     tables = [p.array(2, [None], [column]) for column in (released, part(p), p.texts(offset=-1))]
@@ -219,9 +221,8 @@ def test_columns_that_are_missing_or_short_are_refused() -> None:
 
 @pytest.mark.parametrize("form", [b"u", b"U", b"vu", b"n", b"c"])
 @pytest.mark.parametrize("value", [-(2**63), -1, 2**59, 2**63 - 1])
-def test_lengths_and_offsets_beyond_memory_are_refused(form: bytes, value: int) -> None:
+def test_lengths_and_offsets_beyond_memory_are_refused(form: bytes, value: int, p: Producer) -> None:
     """Covers every layout."""
-    p = Producer()
     schema = p.schema(form, dictionary=ctypes.pointer(p.schema(b"u")) if form == b"c" else None)
     for fields in ({"offset": value}, {"length": value}):
         array = p.array(1, [None, bytes(64), b"", b""])
@@ -235,9 +236,8 @@ def test_lengths_and_offsets_beyond_memory_are_refused(form: bytes, value: int) 
 
 @pytest.mark.parametrize("form", [b"u", b"U", b"vu", b"c"])
 @pytest.mark.parametrize("buffers", [-(2**63), -1, 0, 1])
-def test_buffers_that_are_missing_are_refused(form: bytes, buffers: int) -> None:
+def test_buffers_that_are_missing_are_refused(form: bytes, buffers: int, p: Producer) -> None:
     """The number of buffers is too small for the layout, or a buffer pointer is null."""
-    p = Producer()
     schema = p.schema(form, dictionary=ctypes.pointer(p.schema(b"u")) if form == b"c" else None)
     for nowhere in (False, True):
         array = p.array(1, [None, struct.pack("4q", 0, 1, 1, 1), b"a", b""], n_buffers=buffers)
@@ -249,9 +249,8 @@ def test_buffers_that_are_missing_are_refused(form: bytes, buffers: int) -> None
             fingerprint(p.column(schema, array))
 
 
-def test_dictionaries_of_any_kind_are_refused() -> None:
+def test_dictionaries_of_any_kind_are_refused(p: Producer) -> None:
     """Keys are not integers, dictionaries are nested, or the dictionary is missing."""
-    p = Producer()
     texts = ctypes.pointer(p.schema(b"u"))
     inner = ctypes.pointer(p.schema(b"c", dictionary=texts))
     for schema in (

@@ -26,7 +26,7 @@ calls = {
     "pairs": lambda: index.pairs(radius=0),
     "functions": lambda: _core.draw_matrix("gaussian", 0, 0, 0, 1 << 20, 1 << 20),
     "means": lambda: _core.column_means_csr(
-        np.array([0, 1]), np.zeros(1, dtype=np.int64), np.ones(1), columns=1 << 40
+        (np.array([0, 1]), np.zeros(1, dtype=np.int64), np.ones(1)), columns=1 << 40
     ),
 }
 for name, call in calls.items():

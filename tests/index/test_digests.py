@@ -32,6 +32,12 @@ A = "96:eWJN08TSaEp9PT3WOiOG0PPs71raVR:D/klkTUPirvyE0U"
 B = "96:eJN08TSaEp9PT3FWiOOG0PPs71raVR:DklkTUPirvyE0U"
 
 
+@pytest.fixture
+def index() -> nk.DigestIndex:
+    """Return an empty index."""
+    return nk.DigestIndex()
+
+
 @pytest.fixture(scope="module")
 def real(shared: Path) -> list[str]:
     """Return the digests of real files."""
@@ -45,11 +51,10 @@ def family(seed: int, count: int) -> list[str]:
     return [nk.ssdeep.hash(b"".join(generator.choices(stock, k=generator.randint(1, 40)))) for _ in range(count)]
 
 
-def test_pairs_of_real_digests_equal_brute_force(real: list[str]) -> None:
+def test_pairs_of_real_digests_equal_brute_force(real: list[str], index: nk.DigestIndex) -> None:
     """Exactly the pairs of a sample with a score of at least 1 are found."""
     sample = random.Random(1).sample(real, 3000)
     scores = np.triu(nk.ssdeep.matrix(sample), 1)
-    index = nk.DigestIndex()
     index.add(None, sample)
     for threshold in (1, 60):
         left, right = np.nonzero(scores >= threshold)
@@ -61,9 +66,8 @@ def test_pairs_of_real_digests_equal_brute_force(real: list[str]) -> None:
     assert len(pairs) > 100
 
 
-def test_searches_of_all_real_digests_equal_brute_force_on_a_sample(real: list[str]) -> None:
+def test_searches_of_all_real_digests_equal_brute_force_on_a_sample(real: list[str], index: nk.DigestIndex) -> None:
     """Queries against all 82,858 digests return the same as a comparison with each of them."""
-    index = nk.DigestIndex()
     assert len(real) == index.add(None, real)
     for query in random.Random(2).sample(real, 40):
         scores = nk.ssdeep.compare_many(query, real)
@@ -90,16 +94,14 @@ def test_results_do_not_depend_on_threads_or_batches(set_threads: Callable[[int]
     assert result[0] == result[1] == result[2]
 
 
-def test_short_digests_match_only_their_equals() -> None:
+def test_short_digests_match_only_their_equals(index: nk.DigestIndex) -> None:
     """Parts with fewer than seven characters score 100 if both are equal and 0 otherwise."""
-    index = nk.DigestIndex()
     index.add(None, ["3::", "3:E:E", "3::", "6::", "3:E:"])
     assert [[0, 2], [1], [3], [4]] == [result.ids.tolist() for result in index.search(["3::", "3:E:E", "6::", "3:E:"])]
 
 
-def test_parameters_outside_of_their_range_are_refused() -> None:
+def test_parameters_outside_of_their_range_are_refused(index: nk.DigestIndex) -> None:
     """The errors for threshold, k, linkage and limits state the allowed range."""
-    index = nk.DigestIndex()
     for threshold in (0, 101, 50.0, True):
         with pytest.raises(ParameterError, match="1 to 100, inclusive"):
             index.pairs(threshold)  # type: ignore[arg-type]  # the point
@@ -115,9 +117,8 @@ def test_parameters_outside_of_their_range_are_refused() -> None:
     assert 0 == len(index.search([A])[0]) == len(index.pairs()) == len(index.clusters())
 
 
-def test_files_with_invalid_recipes_are_refused(tmp_path: Path) -> None:
+def test_files_with_invalid_recipes_are_refused(tmp_path: Path, index: nk.DigestIndex) -> None:
     """A recipe that cannot be read, or of another version, although the checksums are right."""
-    index = nk.DigestIndex()
     index.add(["a", "b"], [A, B])
     path = tmp_path / "index"
     recipe = index.recipe.to_json().encode()
@@ -185,10 +186,9 @@ def test_a_digest_index_is_known_by_the_way_it_begins(tmp_path: Path) -> None:
         is_digest_index(tmp_path / "nothing")
 
 
-def test_threads_that_add_at_once_never_exchange_digests() -> None:
+def test_threads_that_add_at_once_never_exchange_digests(index: nk.DigestIndex) -> None:
     """Eight threads add different digests under their own names, and every name keeps its digest."""
     digests = [family(seed, 40) for seed in range(8)]
-    index = nk.DigestIndex()
     ready = threading.Barrier(8)
 
     def add(thread: int) -> None:
@@ -229,9 +229,8 @@ class Interrupted(list[str]):
         raise KeyboardInterrupt
 
 
-def test_an_interrupted_addition_changes_nothing() -> None:
+def test_an_interrupted_addition_changes_nothing(index: nk.DigestIndex) -> None:
     """After an interruption while reading ids or digests, the index is unchanged and accepts the same call again."""
-    index = nk.DigestIndex()
     index.add(["a"], [A])
     for ids, digests in ((Interrupted(["b", "c"]), [A, B]), (["b", "c"], Interrupted([A, B]))):
         with pytest.raises(KeyboardInterrupt):
@@ -300,10 +299,9 @@ def test_an_index_refuses_digests_of_another_recipe(tmp_path: Path) -> None:
     assert ["a"] == index.search([A], recipe=index.recipe)[0].ids.tolist()
 
 
-def test_columns_of_digests_are_added_in_place() -> None:
+def test_columns_of_digests_are_added_in_place(index: nk.DigestIndex) -> None:
     """An Arrow column is accepted with and without ids."""
     column = pa.array([A, "3:E:E"])
-    index = nk.DigestIndex()
     assert 2 == index.add(None, column)
     assert 2 == index.add(None, pa.chunked_array([column]))
     assert [0, 2] == index.search(column)[0].ids.tolist()
@@ -410,10 +408,9 @@ def test_skipped_hubs_leave_out_what_only_they_join(digests: list[str], skip: in
         assert expected == {match.id: match.score for match in row}
 
 
-def test_no_hub_is_skipped_that_is_not_there() -> None:
+def test_no_hub_is_skipped_that_is_not_there(index: nk.DigestIndex) -> None:
     """With the count of the most frequent gram as limit everything is found; one less loses matches."""
     digests = [f"96:abcdefg{letter}:" for letter in "ABCDE"]
-    index = nk.DigestIndex()
     index.add(None, digests)
     for skip, pairs in ((5, 10), (4, 0), (np.int64(5), 10), (None, 10)):
         result = index.pairs(skip_hubs=skip)
@@ -443,9 +440,8 @@ def test_no_hub_is_skipped_that_is_not_there() -> None:
         (lambda index: index.add(["b"], [A, B]), "ids=1 ids is not allowed; use one for each of 2 digests"),
     ],
 )
-def test_a_refusal_says_what_was_found_and_what_is_allowed(call: Any, message: str) -> None:
+def test_a_refusal_says_what_was_found_and_what_is_allowed(call: Any, message: str, index: nk.DigestIndex) -> None:
     """Every bad parameter is reported, and the index is unchanged."""
-    index = nk.DigestIndex()
     index.add(["a"], [A])
     with pytest.raises(ParameterError) as refused:
         call(index)
@@ -453,9 +449,8 @@ def test_a_refusal_says_what_was_found_and_what_is_allowed(call: Any, message: s
     assert [["a"]] == [ids.tolist() for ids in index.iter_ids()]
 
 
-def test_one_digest_is_not_a_list_of_digests() -> None:
+def test_one_digest_is_not_a_list_of_digests(index: nk.DigestIndex) -> None:
     """A single text or bytes object in place of a list is rejected rather than read letter by letter."""
-    index = nk.DigestIndex()
     for first in (A, A.encode()):
         for call in (index.search, index.nearest, lambda digests: index.add(None, digests)):
             with pytest.raises(TypeError, match="expected an iterable of digests, found a single one; pass a list"):

@@ -16,6 +16,12 @@ from nearkin.index.fingerprint_source import FingerprintSource, open_fingerprint
 RECIPE = nk.Recipe("word:1|count|xxh3|simhash:128")
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return the path of a list of fingerprints."""
+    return tmp_path / "codes.txt"
+
+
 def read_all(source: FingerprintSource) -> tuple[list[Any], list[Any], list[bool]]:
     """Read all names, fingerprints, and flags of existing ones."""
     names: list[Any] = []
@@ -49,9 +55,8 @@ def test_texts_are_hashed_by_the_recipe(tmp_path: Path) -> None:
         ("int", "255\n0\n-\n\n18446744073709551615\n", [255, 0, None, None, 2**64 - 1]),
     ],
 )
-def test_lines_are_numbers_or_none(tmp_path: Path, kind: str, lines: str, expected: list[int | None]) -> None:
+def test_lines_are_numbers_or_none(path: Path, kind: str, lines: str, expected: list[int | None]) -> None:
     """Lines are numbered from 0; a dash and an empty line mean none."""
-    path = tmp_path / "codes.txt"
     path.write_text(lines)
     source = open_fingerprints([str(path)], None, kind)
     actual = read_all(source)
@@ -61,9 +66,8 @@ def test_lines_are_numbers_or_none(tmp_path: Path, kind: str, lines: str, expect
     assert 2 == source.absent
 
 
-def test_wide_numbers_become_words_lowest_first(tmp_path: Path) -> None:
+def test_wide_numbers_become_words_lowest_first(path: Path) -> None:
     """130 bits are three words."""
-    path = tmp_path / "codes.txt"
     value = (3 << 128) | (5 << 64) | 7
     path.write_text(f"a\t{value:x}\nb\t0\n")
     source = open_fingerprints([str(path)], None, "hex", 130)
@@ -78,11 +82,8 @@ def test_wide_numbers_become_words_lowest_first(tmp_path: Path) -> None:
      ("int", 8, "256"), ("int", 64, "ff"), ("int", 64, "+1"), ("int", 64, "18446744073709551616"),
      ("hex", 64, "f" * 60)],
 )  # fmt: skip
-def test_numbers_of_another_form_or_width_are_skipped_and_counted(
-    tmp_path: Path, kind: str, bits: int, bad: str
-) -> None:
+def test_numbers_of_another_form_or_width_are_skipped_and_counted(path: Path, kind: str, bits: int, bad: str) -> None:
     """A bad record does not end the run, and is reported with its row and what is allowed."""
-    path = tmp_path / "codes.txt"
     path.write_text(f"1\n{bad}\n2\n")
     source = open_fingerprints([str(path)], None, kind, bits, max_malformed=1)
     assert ([0, 1, 2], [1, 0, 2], [True, False, True]) == read_all(source)
@@ -94,9 +95,8 @@ def test_numbers_of_another_form_or_width_are_skipped_and_counted(
     assert len(first.reason) < 100
 
 
-def test_bad_numbers_are_errors_in_strict_mode(tmp_path: Path) -> None:
+def test_bad_numbers_are_errors_in_strict_mode(path: Path) -> None:
     """The first one ends the run; without strict mode the run fails at the end if all are bad."""
-    path = tmp_path / "codes.txt"
     path.write_text("xyz\nuvw\n")
     with pytest.raises(InputError, match="hexadecimal"):
         read_all(open_fingerprints([str(path)], None, "hex", strict=True))
@@ -112,10 +112,9 @@ def test_bad_numbers_are_errors_in_strict_mode(tmp_path: Path) -> None:
     ],
 )
 def test_lines_with_and_without_ids_do_not_mix(
-    tmp_path: Path, lines: str, names: list[Any], codes: list[int], reason: str
+    path: Path, lines: str, names: list[Any], codes: list[int], reason: str
 ) -> None:
     """The first line decides; others are skipped and counted. An id may contain a tab."""
-    path = tmp_path / "codes.txt"
     path.write_text(lines)
     source = open_fingerprints([str(path)], None, "hex", max_malformed=0.5)
     assert (names, codes, [True, False, True]) == read_all(source)
@@ -147,9 +146,8 @@ def test_standard_input_is_lines_by_default() -> None:
     assert "[255   1]\n" == actual.stdout
 
 
-def test_options_that_exclude_each_other_are_errors(tmp_path: Path) -> None:
+def test_options_that_exclude_each_other_are_errors(path: Path) -> None:
     """The message has what is allowed."""
-    path = tmp_path / "codes.txt"
     path.write_text("ff\n")
     cases: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
         ((None, "octal"), {}, "hex or int"),
@@ -162,9 +160,8 @@ def test_options_that_exclude_each_other_are_errors(tmp_path: Path) -> None:
             open_fingerprints([str(path)], *arguments, **options)
 
 
-def test_existing_fingerprints_have_the_width_of_the_recipe(tmp_path: Path) -> None:
+def test_existing_fingerprints_have_the_width_of_the_recipe(path: Path) -> None:
     """An explicit width wins; the default is 64."""
-    path = tmp_path / "codes.txt"
     path.write_text("ff\n")
     for recipe, bits, expected in ((RECIPE, None, 128), (None, 100, 100), (None, None, 64), (RECIPE, 128, 128)):
         with open_fingerprints([str(path)], recipe, "hex", bits) as source:

@@ -65,9 +65,10 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("before", [None, "first"])
-def test_what_was_promised_and_given_takes_its_place_after_a_crash(tmp_path: Path, before: str | None) -> None:
+def test_what_was_promised_and_given_takes_its_place_after_a_crash(
+    target: Path, tmp_path: Path, before: str | None
+) -> None:
     """The next writer publishes the folder in place of the run that it replaces, and keeps other files."""
-    target = tmp_path / "out"
     if before is not None:
         target.mkdir()
         (target / SUMMARY).write_text(before)
@@ -81,9 +82,8 @@ def test_what_was_promised_and_given_takes_its_place_after_a_crash(tmp_path: Pat
     assert sorted(["log", "out"]) == names(tmp_path)
 
 
-def test_what_was_promised_and_not_given_goes(tmp_path: Path) -> None:
+def test_what_was_promised_and_not_given_goes(target: Path, tmp_path: Path) -> None:
     """If the transaction was not committed, the hidden folder is removed."""
-    target = tmp_path / "out"
     staged = written(target, "new")
     staged.prepare(database(tmp_path / "log"), [SUMMARY])
     died(staged)
@@ -91,9 +91,8 @@ def test_what_was_promised_and_not_given_goes(tmp_path: Path) -> None:
     assert ["log"] == names(tmp_path)
 
 
-def test_a_promise_that_was_not_finished_is_none(tmp_path: Path) -> None:
+def test_a_promise_that_was_not_finished_is_none(target: Path, tmp_path: Path) -> None:
     """A record that a power failure truncated is ignored, because no row refers to it."""
-    target = tmp_path / "out"
     for content in ("", '{"database": "x"', '{"database": "x"}', "[]", '{"other": 1}'):
         staged = written(target, "new")
         (staged.new.parent / PREPARED).write_text(content)
@@ -120,9 +119,8 @@ def test_a_database_that_cannot_be_asked_leaves_the_output(tmp_path: Path, harm:
     assert not target.exists()
 
 
-def test_something_else_in_the_place_of_promised_output(tmp_path: Path) -> None:
+def test_something_else_in_the_place_of_promised_output(target: Path, tmp_path: Path) -> None:
     """Both folders are kept, and the message contains both paths."""
-    target = tmp_path / "out"
     staged = written(target, "new")
     folder = given(staged, tmp_path / "log")
     died(staged)
@@ -138,9 +136,8 @@ def test_something_else_in_the_place_of_promised_output(tmp_path: Path) -> None:
     assert "new" == (target / SUMMARY).read_text()
 
 
-def test_output_that_is_in_its_place_is_not_put_there_again(tmp_path: Path) -> None:
+def test_output_that_is_in_its_place_is_not_put_there_again(target: Path, tmp_path: Path) -> None:
     """If the process died after the exchange, only the late entries of the old folder are moved."""
-    target = tmp_path / "out"
     target.mkdir()
     (target / SUMMARY).write_text("old")
     staged = written(target, "new")
@@ -157,9 +154,8 @@ def test_output_that_is_in_its_place_is_not_put_there_again(tmp_path: Path) -> N
     assert sorted(["log", "out"]) == names(tmp_path)
 
 
-def test_a_folder_that_was_moved_away_comes_back(tmp_path: Path) -> None:
+def test_a_folder_that_was_moved_away_comes_back(target: Path, tmp_path: Path) -> None:
     """If the process died between two renames, the old folder is restored unless a new one exists."""
-    target = tmp_path / "out"
     staged = written(target, "new")
     old = staged.new.with_name("old")
     old.mkdir()
@@ -174,9 +170,8 @@ def test_a_folder_that_was_moved_away_comes_back(tmp_path: Path) -> None:
     assert (["out"], "old") == (names(tmp_path), (target / SUMMARY).read_text())
 
 
-def test_what_is_being_written_is_left_alone(tmp_path: Path) -> None:
+def test_what_is_being_written_is_left_alone(target: Path, tmp_path: Path) -> None:
     """Hidden folders of living processes, and folders with similar names, are not touched."""
-    target = tmp_path / "out"
     staged = written(target, "new")
     alike = staged.new.parent.with_name(staged.new.parent.name[:-1] + "x")
     alike.mkdir()
@@ -232,9 +227,8 @@ def test_links_are_carried_as_links(tmp_path: Path) -> None:
     assert (old / "below" / "notes").samefile(new / "below" / "notes")
 
 
-def test_the_promise_says_what_it_replaces(tmp_path: Path) -> None:
+def test_the_promise_says_what_it_replaces(target: Path, tmp_path: Path) -> None:
     """The record contains the digests of both summaries; a target may have none."""
-    target = tmp_path / "out"
     staged = written(target, "new")
     folder = staged.prepare(tmp_path / "log", {"b", "a"})
     prepared = PreparedOutput.read(folder)

@@ -80,9 +80,8 @@ def test_an_error_leaves_nothing(tmp_path: Path, exists: bool, error: type[BaseE
     assert before == sorted(tmp_path.rglob("*"))
 
 
-def test_a_target_with_something_in_it_is_refused(tmp_path: Path) -> None:
+def test_a_target_with_something_in_it_is_refused(target: Path, tmp_path: Path) -> None:
     """Without overwrite any file is refused; with it only the output of an earlier run may be replaced."""
-    target = tmp_path / "out"
     write(target, "kept.jsonl", "clusters.jsonl", "summary.json", content=b"old")
     with pytest.raises(
         ParameterError, match=r"empty or does not exist, or overwrite=True \(--overwrite\); it contains cl"
@@ -96,9 +95,8 @@ def test_a_target_with_something_in_it_is_refused(tmp_path: Path) -> None:
     assert b"mine" == (tmp_path / "file").read_bytes()
 
 
-def test_overwriting_keeps_what_no_run_wrote(tmp_path: Path) -> None:
+def test_overwriting_keeps_what_no_run_wrote(target: Path, tmp_path: Path) -> None:
     """Files, folders and links of the user are kept, and the files of the earlier run are removed."""
-    target = tmp_path / "out"
     write(target, "kept.jsonl", "clusters.jsonl", "removed.nul", "summary.json", content=b"old")
     mine = {"pairs.csv": b"a,b\n", "kept.notes.docx": b"notes", "sub/deep/kept.jsonl": b"{}\n", "sub/empty": b""}
     for name, data in mine.items():
@@ -120,9 +118,8 @@ def test_overwriting_keeps_what_no_run_wrote(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("foretold", [False, True])
-def test_a_file_of_the_user_is_never_written_over(tmp_path: Path, foretold: bool) -> None:
+def test_a_file_of_the_user_is_never_written_over(target: Path, tmp_path: Path, foretold: bool) -> None:
     """A name that belongs to a file of the user is refused, at once if the names are known in advance."""
-    target = tmp_path / "out"
     write(target, "kept.jsonl", "summary.json", content=b"old")
     (target / "pairs.jsonl").write_bytes(b"mine")
     before = files(target)
@@ -141,9 +138,8 @@ def test_a_file_of_the_user_is_never_written_over(tmp_path: Path, foretold: bool
 
 
 @pytest.mark.parametrize("text", [None, b"mine", b"[1]", b'{"title": "mine"}', b'{"files": 3}', b"[" * 100_000])
-def test_a_folder_without_the_summary_of_a_run_is_not_replaced(tmp_path: Path, text: bytes | None) -> None:
+def test_a_folder_without_the_summary_of_a_run_is_not_replaced(target: Path, text: bytes | None) -> None:
     """A folder without the summary of a run is never replaced, even with overwrite."""
-    target = tmp_path / "out"
     target.mkdir()
     (target / "kept.jsonl").write_bytes(b"mine")
     if text is not None:
@@ -246,9 +242,8 @@ def test_a_link_to_a_folder_stays_a_link(tmp_path: Path) -> None:
     assert ["out", "real"] == sorted(path.name for path in tmp_path.iterdir())
 
 
-def test_what_comes_into_the_folder_meanwhile_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_into_the_folder_meanwhile_stays(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that the user adds or replaces during the run are kept."""
-    target = tmp_path / "out"
     write(target, "kept.txt", "summary.json", content=b"old")
     (target / "sub").mkdir()
     (target / "edited").write_bytes(b"before")
@@ -375,10 +370,9 @@ def test_a_predecessor_that_was_not_replaced_is_never_removed(tmp_path: Path) ->
 
 
 def test_an_old_folder_that_cannot_be_brought_back_is_left_to_the_next_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If both renames fail, the message contains the path of the old output, and the next run restores it."""
-    target = tmp_path / "out"
     write(target, "kept.txt", "summary.json", content=b"old")
     before = files(target)
     rename = Path.rename
@@ -402,10 +396,9 @@ def test_an_old_folder_that_cannot_be_brought_back_is_left_to_the_next_run(
 
 
 def test_late_files_that_cannot_be_moved_stay_beside_the_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The new output is in place, and the replaced folder gets a visible name."""
-    target = tmp_path / "out"
     write(target, "kept.txt", "summary.json", content=b"old")
     (target / "mine").write_bytes(b"mine")
 
@@ -505,9 +498,8 @@ def test_a_file_whose_folder_cannot_be_synced_is_an_error(tmp_path: Path, monkey
         run()
 
 
-def test_a_file_system_without_hard_links_gets_copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_hard_links_gets_copies(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files and links of the user are copied; an entry that cannot be copied is an error before the exchange."""
-    target = tmp_path / "out"
     write(target, "kept.txt", "summary.json", content=b"old")
     (target / "mine").write_bytes(b"mine")
     (target / "link").symlink_to("mine")
@@ -527,7 +519,7 @@ def test_a_file_system_without_hard_links_gets_copies(tmp_path: Path, monkeypatc
 
 
 def test_an_exchange_that_the_system_refuses_is_done_by_two_renames(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer "not supported" is not an error; any other answer is."""
     import ctypes
@@ -539,7 +531,6 @@ def test_an_exchange_that_the_system_refuses_is_done_by_two_renames(
 
         return lambda: call
 
-    target = tmp_path / "out"
     write(target, "summary.json", content=b"old")
     monkeypatch.setattr(atomic_write, "_exchange_call", refusing(errno.EINVAL))
     write(target, "kept.txt", "summary.json", overwrite=True)
@@ -621,9 +612,10 @@ with OutputDir(sys.argv[1]) as out:
 
 @pytest.mark.parametrize("exists", [False, True])
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_process_leaves_no_half_output(tmp_path: Path, exists: bool, sign: signal.Signals) -> None:
+def test_a_killed_process_leaves_no_half_output(
+    target: Path, tmp_path: Path, exists: bool, sign: signal.Signals
+) -> None:
     """After a kill the target is unchanged, and the next run removes the hidden folder of the dead process only."""
-    target = tmp_path / "out"
     if exists:
         target.mkdir()
     process = subprocess.Popen(

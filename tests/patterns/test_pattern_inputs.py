@@ -88,7 +88,7 @@ def test_a_state_with_a_time_outside_the_years_is_damaged(tmp_path: Path, ticks:
     """A state that an earlier version saved is not opened, because its table cannot be built."""
     model = nk.LogTemplates()
     (batch,) = read_batches(["a"], "items")
-    add_lines(model._table, batch.items, np.array([ticks]), None)
+    add_lines(model._table, (batch.items, np.array([ticks]), None))
     model.save(tmp_path / "state")
     with pytest.raises(CorruptStoreError, match=r"1 to 9999"):
         nk.LogTemplates.open(tmp_path / "state")

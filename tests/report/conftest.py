@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browsing import chromium
-from report_browser import write_page
+from browsing import Visit, chromium
+from report_browser import open_page, write_page
 from sample_report import SampleCorpus, build_contents, build_corpus
 
 if TYPE_CHECKING:
@@ -36,3 +36,10 @@ def browser() -> Iterator[Browser]:
     pytest.importorskip("jinja2", reason="jinja2 is not installed (nearkin[report])")
     with chromium() as program:
         yield program
+
+
+@pytest.fixture
+def visit(browser: Browser, path: Path) -> Iterator[Visit]:
+    """Open the report of the corpus."""
+    with open_page(browser, path) as opened:
+        yield opened

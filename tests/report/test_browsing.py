@@ -283,22 +283,21 @@ def test_every_view_fits_every_width_and_axe_finds_no_fault(
         assert [] == visit.faults()
 
 
-def test_the_keyboard_alone_reaches_a_pair(browser: Browser, path: Path) -> None:
+def test_the_keyboard_alone_reaches_a_pair(visit: Visit) -> None:
     """Tab and Enter lead from the top to a pair, and the focus moves to the start of the new view."""
-    with open_page(browser, path) as visit:
+    visit.page.keyboard.press("Tab")
+    assert "Skip to the report" == visit.page.evaluate("document.activeElement.textContent")
+    for _ in range(3):
         visit.page.keyboard.press("Tab")
-        assert "Skip to the report" == visit.page.evaluate("document.activeElement.textContent")
-        for _ in range(3):
-            visit.page.keyboard.press("Tab")
-        assert "Border" == visit.page.evaluate("document.activeElement.textContent")
-        visit.page.keyboard.press("Enter")
-        visit.wait("#view-border td a")
-        assert "title-border" == visit.page.evaluate("document.activeElement.id")
-        for _ in range(2):
-            visit.page.keyboard.press("Tab")
-        visit.page.keyboard.press("Enter")
-        visit.wait("#view-pair .sides")
-        assert "title-pair" == visit.page.evaluate("document.activeElement.id")
+    assert "Border" == visit.page.evaluate("document.activeElement.textContent")
+    visit.page.keyboard.press("Enter")
+    visit.wait("#view-border td a")
+    assert "title-border" == visit.page.evaluate("document.activeElement.id")
+    for _ in range(2):
+        visit.page.keyboard.press("Tab")
+    visit.page.keyboard.press("Enter")
+    visit.wait("#view-pair .sides")
+    assert "title-pair" == visit.page.evaluate("document.activeElement.id")
 
 
 def test_print_has_the_summary_whatever_view_is_open(browser: Browser, path: Path) -> None:

@@ -65,34 +65,32 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_a_pair_is_blind_until_it_is_judged(browser: Browser, path: Path) -> None:
-    with open_page(browser, path) as visit:
-        review(visit)
-        words = visit.text("#view-review .pair")
-        assert "Jaccard" not in words
-        assert "removed" not in words
-        assert 0 == visit.page.locator("#view-review .features").count()
-        press(visit, "y")
-        assert "Pair 1: you said the same. The run: Jaccard similarity " in visit.text("#view-review .last")
-        assert "Jaccard" not in visit.text("#view-review .pair")
-        visit.page.keyboard.press("k")
-        visit.wait("#view-review .facts", "Jaccard similarity")
-        assert "true" == visit.page.locator("#view-review .answer.same").get_attribute("aria-pressed")
+def test_a_pair_is_blind_until_it_is_judged(visit: Visit) -> None:
+    review(visit)
+    words = visit.text("#view-review .pair")
+    assert "Jaccard" not in words
+    assert "removed" not in words
+    assert 0 == visit.page.locator("#view-review .features").count()
+    press(visit, "y")
+    assert "Pair 1: you said the same. The run: Jaccard similarity " in visit.text("#view-review .last")
+    assert "Jaccard" not in visit.text("#view-review .pair")
+    visit.page.keyboard.press("k")
+    visit.wait("#view-review .facts", "Jaccard similarity")
+    assert "true" == visit.page.locator("#view-review .answer.same").get_attribute("aria-pressed")
 
 
-def test_keys_judge_walk_and_take_back(browser: Browser, path: Path) -> None:
-    with open_page(browser, path) as visit:
-        review(visit, "ynu")
-        assert "3 of 40 judged: 1 same, 1 different, 1 unsure." in visit.text("#view-review .card > .small")
-        visit.wait("#view-review .tools", "Pair 4 of 40")
-        visit.page.keyboard.press("j")
-        visit.wait("#view-review .tools", "Pair 5 of 40")
-        press(visit, "z")
-        assert "2 of 40 judged: 1 same, 1 different, 0 unsure." in visit.text("#view-review .card > .small")
-        visit.wait("#view-review .tools", "Pair 3 of 40")
-        visit.page.keyboard.press("d")
-        visit.wait("#view-review .pair")
-        assert visit.page.locator("label", has_text="differences only").locator("input").is_checked()
+def test_keys_judge_walk_and_take_back(visit: Visit) -> None:
+    review(visit, "ynu")
+    assert "3 of 40 judged: 1 same, 1 different, 1 unsure." in visit.text("#view-review .card > .small")
+    visit.wait("#view-review .tools", "Pair 4 of 40")
+    visit.page.keyboard.press("j")
+    visit.wait("#view-review .tools", "Pair 5 of 40")
+    press(visit, "z")
+    assert "2 of 40 judged: 1 same, 1 different, 0 unsure." in visit.text("#view-review .card > .small")
+    visit.wait("#view-review .tools", "Pair 3 of 40")
+    visit.page.keyboard.press("d")
+    visit.wait("#view-review .pair")
+    assert visit.page.locator("label", has_text="differences only").locator("input").is_checked()
 
 
 def test_decisions_survive_a_reload_and_other_reports_do_not_see_them(
@@ -252,11 +250,10 @@ def test_conflicts_of_an_imported_file_are_decided_by_the_person(
         ("left\tright\tmatch\na\tb\tconstructor", 'the label "constructor"'),
     ],
 )
-def test_a_file_that_is_none_of_labels_is_refused(browser: Browser, path: Path, text: str, words: str) -> None:
-    with open_page(browser, path) as visit:
-        enter(visit, "labels")
-        choose_file(visit, text)
-        visit.wait("#view-labels .tools [role=status]", words)
+def test_a_file_that_is_none_of_labels_is_refused(visit: Visit, text: str, words: str) -> None:
+    enter(visit, "labels")
+    choose_file(visit, text)
+    visit.wait("#view-labels .tools [role=status]", words)
 
 
 def test_labels_given_to_the_report_are_there_from_the_beginning(
@@ -322,24 +319,22 @@ def test_the_filter_leaves_pairs_with_a_word_or_an_answer(browser: Browser, corp
         visit.wait("#view-review .pair", "No pair of the queue passes the filter.")
 
 
-def test_the_legend_is_the_table_of_keys_and_turns_them_off(browser: Browser, path: Path) -> None:
-    with open_page(browser, path) as visit:
-        review(visit)
-        visit.page.keyboard.press("?")
-        visit.wait("#keys")
-        assert list("jkynuzd/?") == visit.page.locator("#keys kbd").all_inner_texts()
-        visit.page.get_by_label("keys work on this page").uncheck()
-        visit.page.keyboard.press("Escape")
-        visit.page.keyboard.press("y")
-        assert "0 of 40 judged" in visit.text("#view-review .card > .small")
+def test_the_legend_is_the_table_of_keys_and_turns_them_off(visit: Visit) -> None:
+    review(visit)
+    visit.page.keyboard.press("?")
+    visit.wait("#keys")
+    assert list("jkynuzd/?") == visit.page.locator("#keys kbd").all_inner_texts()
+    visit.page.get_by_label("keys work on this page").uncheck()
+    visit.page.keyboard.press("Escape")
+    visit.page.keyboard.press("y")
+    assert "0 of 40 judged" in visit.text("#view-review .card > .small")
 
 
-def test_what_is_typed_into_a_filter_judges_nothing(browser: Browser, path: Path) -> None:
-    with open_page(browser, path) as visit:
-        review(visit)
-        visit.page.fill("#view-review input[type=search]", "")
-        visit.page.locator("#view-review input[type=search]").press_sequentially("nuy")
-        assert "0 of 40 judged" in visit.text("#view-review .card > .small")
+def test_what_is_typed_into_a_filter_judges_nothing(visit: Visit) -> None:
+    review(visit)
+    visit.page.fill("#view-review input[type=search]", "")
+    visit.page.locator("#view-review input[type=search]").press_sequentially("nuy")
+    assert "0 of 40 judged" in visit.text("#view-review .card > .small")
 
 
 def test_simultaneous_keys_judge_only_the_shown_pair(browser: Browser, path: Path) -> None:
@@ -352,16 +347,15 @@ def test_simultaneous_keys_judge_only_the_shown_pair(browser: Browser, path: Pat
         visit.wait("#view-review .tools", "Pair 2 of 40")
 
 
-def test_the_focus_stays_on_the_button_that_judges(browser: Browser, path: Path) -> None:
-    with open_page(browser, path) as visit:
-        review(visit)
-        visit.page.locator("#view-review .answer.different").focus()
-        for count in (1, 2):
-            visit.page.keyboard.press("Enter")
-            visit.wait("#view-review .card > .small", f"{count} different")
-            visit.wait("#view-review .tools", f"Pair {count + 1} of 40")
-            visit.wait("#view-review .pair[aria-busy=false] .answer")
-            assert "answer different" == visit.page.evaluate("document.activeElement.className")
+def test_the_focus_stays_on_the_button_that_judges(visit: Visit) -> None:
+    review(visit)
+    visit.page.locator("#view-review .answer.different").focus()
+    for count in (1, 2):
+        visit.page.keyboard.press("Enter")
+        visit.wait("#view-review .card > .small", f"{count} different")
+        visit.wait("#view-review .tools", f"Pair {count + 1} of 40")
+        visit.wait("#view-review .pair[aria-busy=false] .answer")
+        assert "answer different" == visit.page.evaluate("document.activeElement.className")
 
 
 def test_the_next_pair_is_shown_from_its_beginning(browser: Browser, tmp_path: Path) -> None:
@@ -463,22 +457,21 @@ def test_after_choosing_by_mouse_keys_work_and_by_keys_the_focus_stays(browser: 
         assert "1 of 40 judged: 0 same, 1 different" in visit.text("#view-review .card > .small")
 
 
-def test_escape_clears_the_filter_and_leads_back_to_the_pair(browser: Browser, path: Path) -> None:
-    with open_page(browser, path) as visit:
-        review(visit, "yn")
-        visit.page.keyboard.press("j")
-        visit.wait("#view-review .tools", "Pair 4 of 40")
-        visit.page.keyboard.press("/")
-        visit.page.keyboard.type("nothing has this")
-        visit.wait("#view-review .pair", "No pair of the queue passes the filter.")
-        visit.page.keyboard.press("Escape")
-        visit.wait("#view-review .tools", "Pair 4 of 40")
-        assert ("BODY", "") == (focused(visit), visit.page.input_value("#view-review input[type=search]"))
-        visit.page.keyboard.press("/")
-        visit.page.keyboard.type("doc")
-        visit.page.keyboard.press("Enter")
-        visit.page.keyboard.press("j")
-        visit.wait("#view-review .tools", "Pair 5 of 40")
+def test_escape_clears_the_filter_and_leads_back_to_the_pair(visit: Visit) -> None:
+    review(visit, "yn")
+    visit.page.keyboard.press("j")
+    visit.wait("#view-review .tools", "Pair 4 of 40")
+    visit.page.keyboard.press("/")
+    visit.page.keyboard.type("nothing has this")
+    visit.wait("#view-review .pair", "No pair of the queue passes the filter.")
+    visit.page.keyboard.press("Escape")
+    visit.wait("#view-review .tools", "Pair 4 of 40")
+    assert ("BODY", "") == (focused(visit), visit.page.input_value("#view-review input[type=search]"))
+    visit.page.keyboard.press("/")
+    visit.page.keyboard.type("doc")
+    visit.page.keyboard.press("Enter")
+    visit.page.keyboard.press("j")
+    visit.wait("#view-review .tools", "Pair 5 of 40")
 
 
 def test_the_last_filter_is_applied(browser: Browser, corpus: SampleCorpus, path: Path) -> None:

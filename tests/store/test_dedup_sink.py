@@ -79,14 +79,13 @@ def test_a_second_run_adds_nothing(tmp_path: Path) -> None:
         assert ["x", "y"] == nk.dedup(["", "!!"], ["x", "y"], store=store).kept
 
 
-def test_without_ids_documents_get_row_numbers_of_the_store(tmp_path: Path) -> None:
+def test_without_ids_documents_get_row_numbers_of_the_store(store: nk.Store) -> None:
     """The result keeps the row numbers of the call."""
-    with nk.Store.create(tmp_path / "store") as store:
-        assert [0, 1] == nk.dedup(["one text of all", "another, of cats"], store=store).kept
-        assert [1] == nk.dedup(["another, of cats", "a third, of dogs and rain"], store=store).kept
-        assert [0, 1, 2] == [row[0] for row in stored(store)]
-        # Row numbers of a call are no ids of the store.
-        assert [0, 1, 2, 3] == nk.dedup([""] * 4, store=store).kept == nk.dedup([""] * 4, store=store).kept
+    assert [0, 1] == nk.dedup(["one text of all", "another, of cats"], store=store).kept
+    assert [1] == nk.dedup(["another, of cats", "a third, of dogs and rain"], store=store).kept
+    assert [0, 1, 2] == [row[0] for row in stored(store)]
+    # Row numbers of a call are no ids of the store.
+    assert [0, 1, 2, 3] == nk.dedup([""] * 4, store=store).kept == nk.dedup([""] * 4, store=store).kept
 
 
 def test_a_corpus_brings_ids_and_columns(tmp_path: Path) -> None:

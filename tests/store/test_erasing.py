@@ -57,9 +57,8 @@ def test_erased_text_is_in_no_file(tmp_path: Path) -> None:
     assert [] == holding(tmp_path)
 
 
-def test_flushed_documents_are_erased_from_the_log_as_well(tmp_path: Path) -> None:
+def test_flushed_documents_are_erased_from_the_log_as_well(path: Path) -> None:
     """Free pages of the log still have flushed documents; erasing clears them as well."""
-    path = tmp_path / "store"
     with nk.Store.create(path) as store:
         fill(store)
     with nk.Store.open(path) as store:
@@ -73,9 +72,8 @@ def test_flushed_documents_are_erased_from_the_log_as_well(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("erase", [True, False])
-def test_a_reader_of_the_write_ahead_log_delays_the_erasure(tmp_path: Path, erase: bool) -> None:
+def test_a_reader_of_the_write_ahead_log_delays_the_erasure(path: Path, erase: bool) -> None:
     """The error names the write-ahead log; a later merge erases the text, also after a restart."""
-    path = tmp_path / "store"
     with nk.Store.create(path) as store:
         fill(store)
         store.merge()
@@ -100,49 +98,44 @@ def test_a_reader_of_the_write_ahead_log_delays_the_erasure(tmp_path: Path, eras
             store.merge()
 
 
-def test_a_merge_without_removed_documents_does_not_wait(tmp_path: Path) -> None:
+def test_a_merge_without_removed_documents_does_not_wait(store: nk.Store, path: Path) -> None:
     """Without removed documents, a merge does not wait for a reader."""
-    path = tmp_path / "store"
-    with nk.Store.create(path) as store:
-        fill(store)
-        store.remove([GONE], erase=True)
-        with reading(path):
-            for number in range(3):
-                store.add([f"text {number} of some words"], [f"n{number}"])
-                before = time.monotonic()
-                store.merge()
-                # Three waits would take three minutes.
-                assert time.monotonic() - before < 30
-        assert 1 == store.stats().segments
-        assert 4 == len(store)
+    fill(store)
+    store.remove([GONE], erase=True)
+    with reading(path):
+        for number in range(3):
+            store.add([f"text {number} of some words"], [f"n{number}"])
+            before = time.monotonic()
+            store.merge()
+            # Three waits would take three minutes.
+            assert time.monotonic() - before < 30
+    assert 1 == store.stats().segments
+    assert 4 == len(store)
 
 
-def test_a_merge_waits_until_readers_have_ended(tmp_path: Path) -> None:
+def test_a_merge_waits_until_readers_have_ended(store: nk.Store, path: Path) -> None:
     """The merge erases the text after the last reader ends."""
-    path = tmp_path / "store"
-    with nk.Store.create(path) as store:
-        fill(store)
-        ended = threading.Event()
+    fill(store)
+    ended = threading.Event()
 
-        def read() -> None:
-            with reading(path):
-                began.set()
-                time.sleep(0.3)
-                ended.set()
+    def read() -> None:
+        with reading(path):
+            began.set()
+            time.sleep(0.3)
+            ended.set()
 
-        began = threading.Event()
-        reader = threading.Thread(target=read)
-        reader.start()
-        began.wait()
-        store.remove([GONE], erase=True)
-        assert ended.is_set()
-        assert [] == holding(path)
-        reader.join()
+    began = threading.Event()
+    reader = threading.Thread(target=read)
+    reader.start()
+    began.wait()
+    store.remove([GONE], erase=True)
+    assert ended.is_set()
+    assert [] == holding(path)
+    reader.join()
 
 
-def test_writers_go_on_while_a_merge_waits(tmp_path: Path) -> None:
+def test_writers_go_on_while_a_merge_waits(path: Path) -> None:
     """The merge takes the writers' lock only briefly."""
-    path = tmp_path / "store"
     nk.Store.create(path).close()
     with nk.Store.open(path) as store, nk.Store.open(path, wait=0.5) as writer:
         fill(store)
@@ -160,71 +153,64 @@ def test_writers_go_on_while_a_merge_waits(tmp_path: Path) -> None:
         assert [] == holding(path)
 
 
-def test_threads_read_a_store_that_is_merged(tmp_path: Path) -> None:
+def test_threads_read_a_store_that_is_merged(store: nk.Store, tmp_path: Path) -> None:
     """The merge uses its own connection, so other threads keep reading."""
-    with nk.Store.create(tmp_path / "store") as store:
-        fill(store)
-        end = threading.Event()
+    fill(store)
+    end = threading.Event()
 
-        def read() -> None:
-            while not end.is_set():
-                with store._reading():
-                    time.sleep(0.01)
-                time.sleep(0.001)
+    def read() -> None:
+        while not end.is_set():
+            with store._reading():
+                time.sleep(0.01)
+            time.sleep(0.001)
 
-        reader = threading.Thread(target=read)
-        reader.start()
-        try:
-            for number in range(20):
-                store.add([f"text {number} of some words"], [f"n{number}"])
-                store.merge()
-            store.remove([GONE], erase=True)
-        finally:
-            end.set()
-            reader.join()
-        assert [] == holding(tmp_path)
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for number in range(20):
+            store.add([f"text {number} of some words"], [f"n{number}"])
+            store.merge()
+        store.remove([GONE], erase=True)
+    finally:
+        end.set()
+        reader.join()
+    assert [] == holding(tmp_path)
 
 
-def test_documents_dropped_by_the_compactor_are_erased_by_the_next_merge(tmp_path: Path) -> None:
+def test_documents_dropped_by_the_compactor_are_erased_by_the_next_merge(store: nk.Store, path: Path) -> None:
     """The tombstone is dropped by then, but its number still requires an erasure."""
-    path = tmp_path / "store"
-    with nk.Store.create(path) as store:
-        fill(store)
-        store.remove([GONE])
-        compaction.flush(path, store.settings, store._budget)
-        with store._log.reading():
-            assert [] == store._log.tombstones()
-        assert "log.sqlite-wal" in holding(path)
-        store.merge()
-        assert [] == holding(path)
+    fill(store)
+    store.remove([GONE])
+    compaction.flush(path, store.settings, store._budget)
+    with store._log.reading():
+        assert [] == store._log.tombstones()
+    assert "log.sqlite-wal" in holding(path)
+    store.merge()
+    assert [] == holding(path)
 
 
-def test_files_of_a_killed_merge_are_removed_by_the_next(tmp_path: Path) -> None:
+def test_files_of_a_killed_merge_are_removed_by_the_next(store: nk.Store, path: Path) -> None:
     """The next merge removes replaced segments and temporary files that a killed merge left behind."""
-    path = tmp_path / "store"
-    with nk.Store.create(path) as store:
-        fill(store)
-        store.merge()
-        old = {file: file.read_bytes() for file in (path / "segments").iterdir()}
-        assert ["0000000000000001.documents.nks", "log.sqlite"] == holding(path)
-        store.remove([GONE], erase=True)
-        for file, content in old.items():
-            file.write_bytes(content)
-            file.with_name(f".{file.name}.aside").write_bytes(content)
-        assert 2 == len(holding(path))
-        store.merge()
-        assert [] == holding(path)
-        assert 2 == len(list((path / "segments").iterdir()))
-        store.verify()
+    fill(store)
+    store.merge()
+    old = {file: file.read_bytes() for file in (path / "segments").iterdir()}
+    assert ["0000000000000001.documents.nks", "log.sqlite"] == holding(path)
+    store.remove([GONE], erase=True)
+    for file, content in old.items():
+        file.write_bytes(content)
+        file.with_name(f".{file.name}.aside").write_bytes(content)
+    assert 2 == len(holding(path))
+    store.merge()
+    assert [] == holding(path)
+    assert 2 == len(list((path / "segments").iterdir()))
+    store.verify()
 
 
-def test_a_store_without_the_table_erased_can_be_erased(tmp_path: Path) -> None:
+def test_a_store_without_the_table_erased_can_be_erased(store: nk.Store, path: Path) -> None:
     """Stores of earlier versions get the table with their first erasure."""
-    path = tmp_path / "store"
-    with nk.Store.create(path) as store:
-        store._log._connection.execute("DROP TABLE erased")
-        fill(store)
-        store.remove([GONE], erase=True)
-        assert [] == holding(path)
-        with store._log.reading():
-            assert store._log.last_tombstone() == store._log.erased() == 1
+    store._log._connection.execute("DROP TABLE erased")
+    fill(store)
+    store.remove([GONE], erase=True)
+    assert [] == holding(path)
+    with store._log.reading():
+        assert store._log.last_tombstone() == store._log.erased() == 1

@@ -63,12 +63,11 @@ def test_documents_expire_by_a_column(dated: Path, before: Any) -> None:
         store.verify()
 
 
-def test_columns_may_be_unix_seconds(tmp_path: Path) -> None:
+def test_columns_may_be_unix_seconds(store: nk.Store) -> None:
     """Numbers are Unix seconds; a boolean is no time."""
-    with nk.Store.create(tmp_path / "store") as store:
-        store.add(texts(4), list("abcd"), columns={"t": [0, 86400.5, True, 172800]})
-        assert (2, 1) == (lambda e: (e.documents, e.undated))(store.expire(before="1970-01-03", column="t"))
-        assert "cd" == ids(store)
+    store.add(texts(4), list("abcd"), columns={"t": [0, 86400.5, True, 172800]})
+    assert (2, 1) == (lambda e: (e.documents, e.undated))(store.expire(before="1970-01-03", column="t"))
+    assert "cd" == ids(store)
 
 
 def test_documents_expire_by_the_time_of_addition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

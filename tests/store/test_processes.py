@@ -246,9 +246,8 @@ def test_a_copy_of_a_document_that_another_process_adds_is_compared(
         assert left.distance == right.distance
 
 
-def test_a_reader_sees_complete_commits_immediately(tmp_path: Path) -> None:
+def test_a_reader_sees_complete_commits_immediately(path: Path) -> None:
     """The next query sees all documents of a committed batch, or none."""
-    path = tmp_path / "store"
     nk.Store.create(path, threshold=0.5).close()
     process = writer(path, 3, 60, 6, 20)
     begin(process)
@@ -265,9 +264,8 @@ def test_a_reader_sees_complete_commits_immediately(tmp_path: Path) -> None:
         assert 60 == len(reader)
 
 
-def test_a_writer_that_does_not_wait_fails_at_once(tmp_path: Path) -> None:
+def test_a_writer_that_does_not_wait_fails_at_once(path: Path) -> None:
     """With `wait=0` a concurrent transaction raises an error, and nothing is added."""
-    path = tmp_path / "store"
     with nk.Store.create(path) as store, nk.Store.open(path, wait=0) as other:
         with store._log.writing(), pytest.raises(StoreLockedError, match="another process is changing the store"):
             other.add(["a text"], ["a"])
@@ -275,9 +273,8 @@ def test_a_writer_that_does_not_wait_fails_at_once(tmp_path: Path) -> None:
         assert ["a"] == [doc.id for chunk in store.iter_documents() for doc in chunk]
 
 
-def test_a_waiting_writer_does_not_starve(tmp_path: Path) -> None:
+def test_a_waiting_writer_does_not_starve(path: Path) -> None:
     """Six other writers request the lock continuously; a waiting writer must not starve."""
-    path = tmp_path / "store"
     nk.Store.create(path).close()
     end = threading.Event()
 
@@ -323,20 +320,19 @@ def test_threads_share_a_store(tmp_path: Path) -> None:
         store.verify()
 
 
-def test_a_forked_child_must_open_the_store_itself(tmp_path: Path) -> None:
+def test_a_forked_child_must_open_the_store_itself(store: nk.Store) -> None:
     """A child cannot use the connections and locks of its parent."""
-    with nk.Store.create(tmp_path / "store") as store:
-        store.add(["a text"], ["a"])
-        child = os.fork()
-        if child == 0:
-            try:
-                store.check(["a text"])
-            except ForkError:
-                os._exit(7)
-            finally:
-                os._exit(1)
-        assert 7 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert ["exact"] == store.check(["a text"]).status
+    store.add(["a text"], ["a"])
+    child = os.fork()
+    if child == 0:
+        try:
+            store.check(["a text"])
+        except ForkError:
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert 7 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert ["exact"] == store.check(["a text"]).status
 
 
 def test_a_transaction_abandoned_by_an_interrupt_ends_silently(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

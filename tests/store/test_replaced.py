@@ -77,9 +77,8 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_replaced_store_refuses_changes(tmp_path: Path, attack: Callable[[Path], None]) -> None:
+def test_a_replaced_store_refuses_changes(path: Path, tmp_path: Path, attack: Callable[[Path], None]) -> None:
     """Every change is refused for good, and nothing reaches what the path names now."""
-    path = tmp_path / "store"
     with nk.Store.create(path, "char:3|binary|xxh3|simhash:64", threshold=0.8, max_pending=16) as store:
         store.add(TEXTS[:10], list(range(10)))
         store.backup(tmp_path / "backup")
@@ -111,50 +110,43 @@ def test_a_replaced_store_refuses_changes(tmp_path: Path, attack: Callable[[Path
 
 
 def test_a_store_that_is_replaced_during_a_commit_acknowledges_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: nk.Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The identity is compared after the commit, too."""
-    path = tmp_path / "store"
-    with nk.Store.create(path) as store:
-        append = store._log.append
+    append = store._log.append
 
-        def replaced_meanwhile(*arguments: object) -> None:
-            append(*arguments)  # type: ignore[arg-type]
-            shutil.rmtree(path)
+    def replaced_meanwhile(*arguments: object) -> None:
+        append(*arguments)  # type: ignore[arg-type]
+        shutil.rmtree(path)
 
-        monkeypatch.setattr(store._log, "append", replaced_meanwhile)
-        with pytest.raises(StoreReplacedError):
-            store.add(["a text"], [1])
+    monkeypatch.setattr(store._log, "append", replaced_meanwhile)
+    with pytest.raises(StoreReplacedError):
+        store.add(["a text"], [1])
 
 
-def test_an_older_log_of_the_same_store_is_noticed(tmp_path: Path) -> None:
+def test_an_older_log_of_the_same_store_is_noticed(store: nk.Store, path: Path, tmp_path: Path) -> None:
     """The number of the last commit in the file never decreases."""
-    path = tmp_path / "store"
-    with nk.Store.create(path) as store:
-        store.add(["a text"], ["a"])
-        store.backup(tmp_path / "backup")
-        for name in "bcd":
-            store.add([f"another text {name}"], [name])
-        assert store._log.truncate_wal(5)
-        store.add(["a last text"], ["e"])
-        shutil.copyfile(tmp_path / "backup" / LOG_NAME, path / LOG_NAME)
-        with pytest.raises(StoreReplacedError, match="it was overwritten"):
-            store.add(["one more text"], ["f"])
+    store.add(["a text"], ["a"])
+    store.backup(tmp_path / "backup")
+    for name in "bcd":
+        store.add([f"another text {name}"], [name])
+    assert store._log.truncate_wal(5)
+    store.add(["a last text"], ["e"])
+    shutil.copyfile(tmp_path / "backup" / LOG_NAME, path / LOG_NAME)
+    with pytest.raises(StoreReplacedError, match="it was overwritten"):
+        store.add(["one more text"], ["f"])
 
 
-def test_garbage_in_the_file_of_the_log_is_noticed(tmp_path: Path) -> None:
+def test_garbage_in_the_file_of_the_log_is_noticed(store: nk.Store, path: Path) -> None:
     """A file without a header of SQLite is no half-done checkpoint."""
-    path = tmp_path / "store"
-    with nk.Store.create(path) as store:
-        store.add(["a text"], ["a"])
-        (path / LOG_NAME).write_bytes(bytes(8192))
-        with pytest.raises(StoreReplacedError, match="it was overwritten"):
-            store.add(["another text"], ["b"])
+    store.add(["a text"], ["a"])
+    (path / LOG_NAME).write_bytes(bytes(8192))
+    with pytest.raises(StoreReplacedError, match="it was overwritten"):
+        store.add(["another text"], ["b"])
 
 
-def test_a_checkpoint_that_a_reader_holds_back_is_no_replacement(tmp_path: Path) -> None:
+def test_a_checkpoint_that_a_reader_holds_back_is_no_replacement(path: Path) -> None:
     """It leaves out pages that changed since the reader began, so the file is shorter than its header says."""
-    path = tmp_path / "store"
     unreadable = 0
     with nk.Store.create(path) as store:
         for number in range(20):
@@ -170,21 +162,18 @@ def test_a_checkpoint_that_a_reader_holds_back_is_no_replacement(tmp_path: Path)
     assert unreadable > 3
 
 
-def test_a_write_ahead_log_that_is_truncated_acknowledges_nothing(tmp_path: Path) -> None:
+def test_a_write_ahead_log_that_is_truncated_acknowledges_nothing(store: nk.Store, path: Path) -> None:
     """SQLite writes on where it ended, so that a recovery would find nothing."""
-    path = tmp_path / "store"
-    with nk.Store.create(path) as store:
-        store.add(["a text"], ["a"])
-        os.truncate(path / f"{LOG_NAME}-wal", 0)
-        with pytest.raises(StoreReplacedError, match="-wal: it was overwritten"):
-            store.add(["another text"], ["b"])
-        with pytest.raises(StoreReplacedError):
-            store.check_not_replaced()
+    store.add(["a text"], ["a"])
+    os.truncate(path / f"{LOG_NAME}-wal", 0)
+    with pytest.raises(StoreReplacedError, match="-wal: it was overwritten"):
+        store.add(["another text"], ["b"])
+    with pytest.raises(StoreReplacedError):
+        store.check_not_replaced()
 
 
-def test_checkpoints_of_others_are_no_replacement(tmp_path: Path) -> None:
+def test_checkpoints_of_others_are_no_replacement(path: Path) -> None:
     """A writer goes on while others commit, checkpoint and rewrite the log."""
-    path = tmp_path / "store"
     with nk.Store.create(path) as store, nk.Store.open(path) as other:
         for number in range(20):
             other.add([f"text {number}"], [f"other {number}"])
@@ -195,9 +184,8 @@ def test_checkpoints_of_others_are_no_replacement(tmp_path: Path) -> None:
         assert 20 == len(store) == len(other)
 
 
-def test_background_merges_leave_another_store_alone(tmp_path: Path) -> None:
+def test_background_merges_leave_another_store_alone(path: Path, tmp_path: Path) -> None:
     """The compactor works only in the folder of its store."""
-    path = tmp_path / "store"
     nk.Store.create(tmp_path / "backup", "char:3|binary|xxh3|simhash:128", radius=9).close()
     with nk.Store.create(path, max_pending=16) as store:
         store.add(TEXTS, list(range(40)))
@@ -210,11 +198,10 @@ def test_background_merges_leave_another_store_alone(tmp_path: Path) -> None:
     assert not list((path / "segments").iterdir())
 
 
-def test_earlier_names_of_methods_warn(tmp_path: Path) -> None:
+def test_earlier_names_of_methods_warn(store: nk.Store) -> None:
     """`contents` and `check_place` still work, and name the method that replaced them."""
-    with nk.Store.create(tmp_path / "store") as store:
-        store.add(["a page about the sea"], ["a"])
-        with pytest.warns(DeprecationWarning, match="use content_hashes"):
-            assert store.content_hashes(["a"]) == store.contents(["a"])
-        with pytest.warns(DeprecationWarning, match="use check_not_replaced"):
-            store.check_place()
+    store.add(["a page about the sea"], ["a"])
+    with pytest.warns(DeprecationWarning, match="use content_hashes"):
+        assert store.content_hashes(["a"]) == store.contents(["a"])
+    with pytest.warns(DeprecationWarning, match="use check_not_replaced"):
+        store.check_place()

@@ -108,7 +108,12 @@ def frames(path: Path) -> Iterator[int]:
     yield from range(32, size, 4096 + 24)
 
 
-def sweep_frames(hot: Path, tmp_path: Path, step: int) -> None:
+SOME_OR_ALL = pytest.mark.parametrize("step", [23, pytest.param(1, marks=pytest.mark.slow)])
+"""Every 23rd case in the usual run, all of them in the slow one."""
+
+
+@SOME_OR_ALL
+def test_a_flipped_frame_loses_nothing_in_a_segment(hot: Path, tmp_path: Path, step: int) -> None:
     verdicts = []
     for number, at in enumerate([8, *frames(hot)]):
         if number % step == 0:
@@ -118,7 +123,8 @@ def sweep_frames(hot: Path, tmp_path: Path, step: int) -> None:
     assert "noticed" in verdicts
 
 
-def sweep_pages(hot: Path, tmp_path: Path, step: int) -> None:
+@SOME_OR_ALL
+def test_a_damaged_page_loses_nothing_in_a_segment(hot: Path, tmp_path: Path, step: int) -> None:
     """Closed store: every page of its log zeroed, or with one flipped bit."""
     closed = copy(hot, tmp_path / "closed")
     nk.Store.open(closed).close()
@@ -133,24 +139,6 @@ def sweep_pages(hot: Path, tmp_path: Path, step: int) -> None:
         flip(path / "log.sqlite", at + 40 + 97 * number % 4000)
         verdicts.append(check_damaged(path, tmp_path))
     assert "refused" in verdicts
-
-
-def test_a_flipped_frame_loses_nothing_in_a_segment(hot: Path, tmp_path: Path) -> None:
-    sweep_frames(hot, tmp_path, 23)
-
-
-def test_a_damaged_page_loses_nothing_in_a_segment(hot: Path, tmp_path: Path) -> None:
-    sweep_pages(hot, tmp_path, 23)
-
-
-@pytest.mark.slow
-def test_every_flipped_frame_loses_nothing_in_a_segment(hot: Path, tmp_path: Path) -> None:
-    sweep_frames(hot, tmp_path, 1)
-
-
-@pytest.mark.slow
-def test_every_damaged_page_loses_nothing_in_a_segment(hot: Path, tmp_path: Path) -> None:
-    sweep_pages(hot, tmp_path, 1)
 
 
 @pytest.mark.parametrize("harm", ["missing", "empty", "garbage"])
@@ -272,18 +260,16 @@ def test_a_missing_file_of_commits_is_never_created_in_silence(hot: Path, tmp_pa
         store.verify()
 
 
-def test_a_file_of_commits_that_is_removed_while_the_store_is_open_is_missed(tmp_path: Path) -> None:
+def test_a_file_of_commits_that_is_removed_while_the_store_is_open_is_missed(store: nk.Store, path: Path) -> None:
     """Commits do not create it again, and write to the one that a repair has created."""
-    path = tmp_path / "store"
-    with nk.Store.create(path) as store:
-        store.add(["a text"], ["a"])
-        (path / "commits").unlink()
-        store.add(["another text"], ["b"])
-        assert not (path / "commits").exists()
-        with pytest.raises(CorruptStoreError, match="the file commits was missing"):
-            store.verify()
-        assert [str(path / "commits")] == [finding.place for finding in nk.Store.repair(path)]
-        before = (path / "commits").read_bytes()
-        store.add(["a third text"], ["c"])
-        assert before != (path / "commits").read_bytes()
+    store.add(["a text"], ["a"])
+    (path / "commits").unlink()
+    store.add(["another text"], ["b"])
+    assert not (path / "commits").exists()
+    with pytest.raises(CorruptStoreError, match="the file commits was missing"):
         store.verify()
+    assert [str(path / "commits")] == [finding.place for finding in nk.Store.repair(path)]
+    before = (path / "commits").read_bytes()
+    store.add(["a third text"], ["c"])
+    assert before != (path / "commits").read_bytes()
+    store.verify()

@@ -332,9 +332,8 @@ def answers(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("which", ["codes", "keys"])
-def test_damaged_files_are_detected_and_repaired(tmp_path: Path, which: str) -> None:
+def test_damaged_files_are_detected_and_repaired(path: Path, which: str) -> None:
     """Any flipped bit of index or hash functions is an error that names the file; repair rebuilds both."""
-    path = tmp_path / "store"
     family, options = STORES[which]
     expected = make(path, family, **options)
     for file in (path / "family.nks", next((path / "segments").glob("*.index.nks"))):
@@ -360,9 +359,8 @@ def test_damaged_files_are_detected_and_repaired(tmp_path: Path, which: str) -> 
     assert expected == answers(path)
 
 
-def test_learned_functions_are_not_repaired_and_others_are_refused(tmp_path: Path) -> None:
+def test_learned_functions_are_not_repaired_and_others_are_refused(path: Path) -> None:
     """A width learned from vectors cannot be rebuilt; functions of another seed have another digest."""
-    path = tmp_path / "store"
     make(path, nk.families.PStable(hashes=64, seed=3), radius=0.5, recall=0.5)
     content = (path / "family.nks").read_bytes()
     nk.families.PStable(hashes=64, seed=4).fit(POOL).save(path / "family.nks")

@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 
-use nearkin_core::Error;
 use nearkin_core::dedup::absorb::{self, Fingerprints};
 use nearkin_core::dedup::contained;
 use nearkin_core::dedup::repeats;
@@ -13,6 +12,7 @@ use nearkin_core::segment::{with_sigbus_guard, with_verified};
 use nearkin_core::text::contents;
 use nearkin_core::text::distinguishers::Distinguishers;
 use nearkin_core::text::tokenizer::TextSource;
+use nearkin_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -37,7 +37,7 @@ impl TextCache {
         py: Python<'_>,
         left: &[u32],
         right: &[u32],
-        work: impl FnOnce(&Cache) -> nearkin_core::Result<T> + Send,
+        work: impl FnOnce(&Cache) -> Result<T> + Send,
     ) -> PyResult<T> {
         let few = |cache: &Cache| {
             check_added(cache, left)?;
@@ -133,7 +133,7 @@ impl TextCache {
 }
 
 /// Every row must be added before it is compared.
-fn check_added(cache: &Cache, rows: &[u32]) -> nearkin_core::Result<()> {
+fn check_added(cache: &Cache, rows: &[u32]) -> Result<()> {
     match cache.first_missing(rows) {
         None => Ok(()),
         Some(row) => Err(Error::parameter("row", row, "rows whose texts were added")),
@@ -145,7 +145,7 @@ fn with_cache(
     py: Python<'_>,
     texts: Option<Py<TextCache>>,
     documents: &[u32],
-    work: impl FnOnce(Option<&Cache>) -> nearkin_core::Result<absorb::Matches> + Send,
+    work: impl FnOnce(Option<&Cache>) -> Result<absorb::Matches> + Send,
 ) -> PyResult<Decision> {
     let matches = match texts {
         None => detached(py, || work(None)),
@@ -305,11 +305,7 @@ pub(crate) struct SuitesCore {
 }
 
 impl SuitesCore {
-    fn query<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&SuiteIndex) -> nearkin_core::Result<T> + Send,
-    ) -> PyResult<T> {
+    fn query<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&SuiteIndex) -> Result<T> + Send) -> PyResult<T> {
         reading(py, &self.index, |index| with_verified(index.segment(), || work(index)))
     }
 }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use nearkin_core::Error;
 use nearkin_core::families::cross_polytope::Polytope;
 use nearkin_core::families::sparse::{Gaussian, SparseSimHash};
 use nearkin_core::segment::arrays;
 use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Functions, Quantity, Sparse};
 use nearkin_core::vectors::{random, rotation};
+use nearkin_core::{Error, Result};
 use numpy::{IntoPyArray, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
@@ -160,16 +160,16 @@ fn row_norm_bounds(py: Python<'_>, x: Matrix<'_>, first: usize) -> PyResult<Arra
 }
 
 /// Return the norm of each row of a CSR matrix with sorted, distinct columns.
+/// Sparse rows from Python: ends of rows with 0 before the first, columns, values.
+type Csr<'py> = (Slice<'py, i64>, Slice<'py, i64>, Slice<'py, f64>);
+
+fn sparse<'a>((ends, positions, values): &'a Csr<'_>, columns: usize) -> Result<Sparse<'a>> {
+    Sparse::new(ends, positions, values, columns)
+}
+
 #[pyfunction]
-fn row_norms_csr(
-    py: Python<'_>,
-    indptr: Slice<i64>,
-    indices: Slice<i64>,
-    data: Slice<f64>,
-    columns: usize,
-    first: usize,
-) -> PyResult<Array<f64>> {
-    detached(py, || projection::norms_sparse(&Sparse::new(&indptr, &indices, &data, columns)?, first)).map(Array)
+fn row_norms_csr(py: Python<'_>, x: Csr<'_>, columns: usize, first: usize) -> PyResult<Array<f64>> {
+    detached(py, || projection::norms_sparse(&sparse(&x, columns)?, first)).map(Array)
 }
 
 /// Return the mean of each column, summed row by row.
@@ -182,15 +182,8 @@ fn column_means(py: Python<'_>, x: Matrix<'_>) -> PyResult<Array<f64>> {
 
 /// Return the mean of each column of a CSR matrix with sorted, distinct columns.
 #[pyfunction]
-fn column_means_csr(
-    py: Python<'_>,
-    indptr: Slice<i64>,
-    indices: Slice<i64>,
-    data: Slice<f64>,
-    columns: usize,
-) -> PyResult<Array<f64>> {
-    detached(py, || Sparse::new(&indptr, &indices, &data, columns).and_then(|sparse| projection::means_sparse(&sparse)))
-        .map(Array)
+fn column_means_csr(py: Python<'_>, x: Csr<'_>, columns: usize) -> PyResult<Array<f64>> {
+    detached(py, || projection::means_sparse(&sparse(&x, columns)?)).map(Array)
 }
 
 /// Return every xᵢ·aⱼ in `f64` and the fixed order, flat.
@@ -275,20 +268,10 @@ fn few_floor_codes(
 
 /// Return every product for a CSR matrix with sorted, distinct columns.
 #[pyfunction]
-fn all_products_csr(
-    py: Python<'_>,
-    indptr: Slice<i64>,
-    indices: Slice<i64>,
-    data: Slice<f64>,
-    a: Matrix<'_>,
-) -> PyResult<Array<f64>> {
+fn all_products_csr(py: Python<'_>, x: Csr<'_>, a: Matrix<'_>) -> PyResult<Array<f64>> {
     let columns = a.shape().1;
     let a = a.values()?;
-    detached(py, || {
-        let sparse = Sparse::new(&indptr, &indices, &data, columns)?;
-        dispatch!(a, |a| projection::all_products_sparse(&sparse, a))
-    })
-    .map(Array)
+    detached(py, || dispatch!(a, |a| projection::all_products_sparse(&sparse(&x, columns)?, a))).map(Array)
 }
 
 fn measure(squares: bool) -> Quantity {
@@ -327,9 +310,7 @@ fn exact_values(
 #[pyfunction]
 fn exact_values_csr(
     py: Python<'_>,
-    indptr: Slice<i64>,
-    indices: Slice<i64>,
-    data: Slice<f64>,
+    x: Csr<'_>,
     a: Matrix<'_>,
     rows: Slice<i64>,
     columns: Slice<i64>,
@@ -337,12 +318,12 @@ fn exact_values_csr(
 ) -> PyResult<Array<f64>> {
     let (m, d) = a.shape();
     check_length("columns", columns.len(), rows.len())?;
-    check_range("rows", &rows, indptr.len().saturating_sub(1))?;
+    check_range("rows", &rows, x.0.len().saturating_sub(1))?;
     check_range("columns", &columns, m)?;
     let a = a.values()?;
     detached(py, || {
-        let sparse = Sparse::new(&indptr, &indices, &data, d)?;
-        Ok(dispatch!(a, |a| projection::exact_sparse(&sparse, a, (&rows, &columns), measure(squares))))
+        let x = sparse(&x, d)?;
+        Ok(dispatch!(a, |a| projection::exact_sparse(&x, a, (&rows, &columns), measure(squares))))
     })
     .map(Array)
 }
@@ -463,7 +444,6 @@ struct PolytopeCore {
 #[pymethods]
 impl PolytopeCore {
     #[new]
-    #[pyo3(signature = (dimension, dims, seed, matrix))]
     fn new(py: Python<'_>, dimension: usize, dims: Vec<usize>, seed: u64, matrix: bool) -> PyResult<Self> {
         let most = if matrix { dimension } else { dimension.max(1).checked_next_power_of_two().unwrap_or(usize::MAX) };
         if let Some(&bad) = dims.iter().find(|&&dims| dims == 0 || dims > most) {
@@ -493,12 +473,10 @@ impl PolytopeCore {
 /// Return packed bits of CSR rows, flat; without `heavy`, all columns use Gaussians, otherwise those of that ascending
 /// list.
 #[pyfunction]
-#[pyo3(signature = (indptr, indices, data, *, columns, bits, seed, heavy=None))]
+#[pyo3(signature = (x, *, columns, bits, seed, heavy=None))]
 fn sparse_simhash(
     py: Python<'_>,
-    indptr: Slice<i64>,
-    indices: Slice<i64>,
-    data: Slice<f64>,
+    x: Csr<'_>,
     columns: usize,
     bits: usize,
     seed: u64,
@@ -506,8 +484,8 @@ fn sparse_simhash(
 ) -> PyResult<Array<u64>> {
     let gaussian = heavy.map_or(Gaussian::All, |heavy| Gaussian::Columns(heavy.to_vec()));
     let codes = || {
-        Sparse::new(&indptr, &indices, &data, columns)?;
-        SparseSimHash::new(bits.max(1), seed, gaussian).codes(&indptr, &indices, &data)
+        sparse(&x, columns)?;
+        SparseSimHash::new(bits.max(1), seed, gaussian).codes(&x.0, &x.1, &x.2)
     };
     detached(py, codes).map(Array)
 }

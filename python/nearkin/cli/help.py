@@ -57,7 +57,7 @@ class HelpCommand(TyperCommand):
         arguments = [each for each in shown if each.param_type_name == "argument"]
         options = [each for each in shown if each.param_type_name == "option"]
         usage = [ctx.command_path, *map(_argument_name, arguments)]
-        usage += [f"{_long(each)} {_value_name(each)}" for each in options if each.required]
+        usage += [f"{max(each.opts, key=len)} {_value_name(each)}" for each in options if each.required]
         paragraphs = [" ".join(each.split()) for each in (self.help or "").split("\n\n")]
         lines = [*_wrap(f"Usage: {' '.join(usage)} [OPTIONS]"), ""]
         for paragraph in paragraphs if complete else paragraphs[:_PARAGRAPHS]:
@@ -172,10 +172,6 @@ def _list(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
         else:
             yield f"  {name:<{_COLUMN - 2}}{first}".rstrip()
         yield from (" " * _COLUMN + line for line in rest)
-
-
-def _long(parameter: Any) -> str:
-    return str(max(parameter.opts, key=len))
 
 
 def _argument_name(parameter: Any) -> str:

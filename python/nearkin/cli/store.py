@@ -650,8 +650,9 @@ def _hash_batches(store: Store, paths: list[str], failures: Failures) -> Generat
     """Hash files, for a store in this process."""
     from nearkin.dedup.files import hash_paths
 
+    recipe = cast("AnyDigestRecipe", store.recipe)
     for start in range(0, len(paths), _FILE_BATCH):
-        hashed = hash_paths(paths[start : start + _FILE_BATCH], (_digest_recipe(store),), on_error=failures.add)
+        hashed = hash_paths(paths[start : start + _FILE_BATCH], (recipe,), on_error=failures.add)
         if len(hashed):
             ids = [str(name) for name in hashed.ids.to_list()]
             yield _Documents(hashed, ids, list(map(escape_surrogates, ids)))
@@ -674,10 +675,6 @@ def _content_batches(paths: list[str], failures: Failures) -> Generator[_Documen
             contents, names = [], []
     if names:
         yield _Documents(contents, names, list(map(escape_surrogates, names)), kind="bytes")
-
-
-def _digest_recipe(store: Store) -> AnyDigestRecipe:
-    return cast("AnyDigestRecipe", store.recipe)
 
 
 def _ids(store: AnyStore, ids: IdOptions) -> list[str] | list[int]:

@@ -413,7 +413,7 @@ def _hash_batch(names: list[str], recipe: AnyDigestRecipe) -> list[Any]:
     if isinstance(recipe, TlshRecipe):
         files = tlsh_hash_contents(names, (recipe.buckets, recipe.checksum, recipe.conservative))
     else:
-        files = ssdeep_hash_contents(names, recipe.eliminate_runs, recipe.truncate)
+        files = ssdeep_hash_contents(names, (recipe.eliminate_runs, recipe.truncate))
     results: list[Any] = [error if file is None else (file[0], file[1:]) for file, error in files]
     if isinstance(recipe, DigestRecipe) and recipe.normalize:
         for row, digest in enumerate(recipe.hash_files(names, on_error="return")):

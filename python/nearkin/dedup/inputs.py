@@ -175,18 +175,14 @@ def _column_names(columns: Mapping[str, Cells] | Iterable[str] | None) -> list[s
     return list(columns)
 
 
-def _role(name: str) -> str:
-    """Return the argument that names a column of the keep rule, for messages."""
-    return "values" if name == VALUES else f"keep={name!r}"
-
-
 def _read_frame(frame: object, inputs: DedupInputs, names: ColumnNames) -> DedupInputs:
     """Read the columns of a frame."""
     texts = text_names(frame, names.text or TEXT)
     requested = {"text": texts[0], **{f"text={name!r}": name for name in texts[1:]}}
     if names.id is not None:
         requested["id"] = names.id
-    values = {_role(name): name for name in inputs.values}
+    # Messages name the argument of a column: the keep rule, or values.
+    values = {"values" if name == VALUES else f"keep={name!r}": name for name in inputs.values}
     roles = {**{role: inputs.values[name] for role, name in values.items()}, "sources": inputs.sources}
     roles["groups"] = inputs.groups
     requested |= {role: name for role, name in roles.items() if isinstance(name, str)}

@@ -54,7 +54,7 @@ from nearkin.dedup.result import (
 )
 from nearkin.dedup.stages import collapse
 from nearkin.dedup.summary import OptionSummary, Reason, StageTimer, Summary, peak_memory_bytes
-from nearkin.errors import bad_parameter, check_choice, warn_caller
+from nearkin.errors import bad_parameter, check_choice, check_share, warn_caller
 from nearkin.index.ids import Ids
 from nearkin.index.lsh import LSHIndex
 from nearkin.index.lsh_params import MAX_FLAT_ROWS
@@ -117,8 +117,7 @@ def dedup_vectors(
     cluster, links = options.get("cluster", "absorb"), options.get("links", "representatives")
     check_choice("cluster", cluster, "absorb", "components")
     check_choice("links", links, "representatives", "all")
-    if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 < threshold <= 1:
-        raise bad_parameter("threshold", repr(threshold), "a cosine above 0 and up to 1")
+    check_share("threshold", threshold, "a cosine above 0 and up to 1", lambda cosine: 0 < cosine <= 1)
     order = parse_keep(keep)
     if any(key.by in ("longest", "shortest") for key in order):
         raise bad_parameter("keep", repr(keep), "first, last, max:COLUMN, min:COLUMN or none for vectors")

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import digest_read_file
-from nearkin.errors import MissingFileError, bad_parameter, excerpt, invalid_name_error
+from nearkin.errors import MissingFileError, bad_parameter, check_choice, excerpt, invalid_name_error
 from nearkin.progress import ShowProgress, reporting
 
 if TYPE_CHECKING:
@@ -119,8 +119,7 @@ def hash_batches(
     ParameterError
         `on_error` is invalid.
     """
-    if on_error not in ("raise", "return"):
-        raise bad_parameter("on_error", repr(on_error), '"raise" or "return"')
+    check_choice("on_error", on_error, "raise", "return")
     names = [os.fspath(path) for path in paths]
     results: list[str | Exception] = []
     with reporting(progress) as report:

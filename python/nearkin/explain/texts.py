@@ -137,15 +137,13 @@ class SimHashSteps(TextSteps):
         # Sums of floats depend on their order: the core adds by (hash, weight), for cppjieba in order of occurrence.
         order = list(range(len(self.features)))
         if self.recipe.cut != "cppjieba":
-            order.sort(key=lambda i: (self._hash_words(i), self.features[i].weight))
+            words = range(-(-self.recipe.bits // 64))
+            hashes = [[each.hash >> 64 * word & (1 << 64) - 1 for word in words] for each in self.features]
+            order.sort(key=lambda i: (hashes[i], self.features[i].weight))
         total = np.zeros(self.recipe.bits, self.rows.dtype)
         for i in order:
             total = total + self.rows[i]
         return total
-
-    def _hash_words(self, i: int) -> list[int]:
-        value = self.features[i].hash
-        return [value >> 64 * word & (1 << 64) - 1 for word in range(-(-self.recipe.bits // 64))]
 
     @property
     def bits(self) -> str:

@@ -113,7 +113,7 @@ class SparseSimHash(Family):
 
     def _codes(self, ends: Ints, columns: Ints, data: Floats, num_columns: int) -> npt.NDArray[np.uint64]:
         heavy = None if self.projection == "gaussian" else self.heavy_
-        flat = sparse_simhash(ends, columns, data, columns=num_columns, bits=self.bits, seed=self.seed, heavy=heavy)
+        flat = sparse_simhash((ends, columns, data), columns=num_columns, bits=self.bits, seed=self.seed, heavy=heavy)
         return flat.reshape(len(ends) - 1, -(-self.bits // 64))
 
     def _values(self, rows: Rows) -> Floats:

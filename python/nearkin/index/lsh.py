@@ -643,7 +643,7 @@ class LSHIndex(Index[Vectors, float]):
         if self.settings_.rank == "estimate":
             allowed = "nearest or search: which rows are ranked depends on k or the radius"
             raise bad_parameter("candidates", 'of rank="estimate"', allowed)
-        return Candidates(*core.candidates(*self._hash_queries(self._query_rows(Q), params)))
+        return Candidates(*core.candidates(self._hash_queries(self._query_rows(Q), params)))
 
     def _search_params(
         self,
@@ -739,8 +739,8 @@ class LSHIndex(Index[Vectors, float]):
             return core.estimated(vectors, params.deviations, params.num_probes, k, radius, params.reach)
         hashes = self._hash_queries(rows, params)
         if k is not None:
-            return core.nearest(*hashes, vectors, k)
-        return core.search(*hashes, vectors, cast("float", radius))
+            return core.nearest(hashes, vectors, k)
+        return core.search(hashes, vectors, cast("float", radius))
 
     def _flat_queries(self, Q: Vectors) -> FlatVectors:
         """Return queries as the core receives them; an array of the index's own type and shape is passed directly.

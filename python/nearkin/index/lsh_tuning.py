@@ -580,7 +580,7 @@ def _hit_rates(sample: TuneSample, family: Family, h: int, probes: list[int]) ->
                     np.ascontiguousarray(probed.others[:, columns, :size]).reshape(-1),
                     np.ascontiguousarray(probed.costs[:, columns, :size], dtype=np.float64).reshape(-1),
                 )
-            offsets, row_numbers, _ = core.candidates(hashes, others, count, None)
+            offsets, row_numbers, _ = core.candidates((hashes, others, count, None))
             ids = np.asarray(row_numbers, dtype=np.int64)
             query = np.repeat(np.arange(num_queries), np.diff(offsets))
             is_near = ids < num_near

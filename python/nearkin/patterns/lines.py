@@ -86,7 +86,7 @@ class LogTemplates(Patterns):
     def _scan(
         self, table: FormTable, batch: ItemBatch, times: npt.NDArray[np.int64] | None, sources: Strings | None
     ) -> list[int]:
-        return add_lines(table, batch.items, times, sources)
+        return add_lines(table, (batch.items, times, sources))
 
     def _compact(self, table: FormTable, size: int) -> None:
         """Replace masked lines by merged templates, if there are too many and more than last time."""

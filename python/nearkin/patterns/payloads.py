@@ -26,7 +26,7 @@ from nearkin._core import (
     group_forms,
     read_payload,
 )
-from nearkin.errors import bad_parameter
+from nearkin.errors import check_number
 from nearkin.patterns.base import PatternExplanation, PatternMatch, Patterns, Unmatched
 from nearkin.patterns.inputs import ItemBatch, Items, Strings, read_batches, to_bytes
 from nearkin.patterns.tables import (
@@ -104,10 +104,7 @@ class PayloadGroups(Patterns):
     REASONS: ClassVar[tuple[str, ...]] = ("empty",)
 
     def __init__(self, *, threshold: float = THRESHOLD, sample: int = 64, max_templates: int = 200_000) -> None:
-        number = isinstance(threshold, (int, float, np.floating, np.integer)) and not isinstance(threshold, bool)
-        if not number or not 0 < threshold <= 1:
-            raise bad_parameter("threshold", repr(threshold), "a number above 0, to 1")
-        self._threshold = float(threshold)
+        self._threshold = check_number("threshold", threshold, "a number above 0, to 1", lambda share: 0 < share <= 1)
         super().__init__(sample=sample, max_templates=max_templates)
 
     def _params(self) -> dict[str, Any]:
@@ -116,7 +113,7 @@ class PayloadGroups(Patterns):
     def _scan(
         self, table: FormTable, batch: ItemBatch, times: npt.NDArray[np.int64] | None, sources: Strings | None
     ) -> list[int]:
-        return add_payloads(table, batch.items, times, sources)
+        return add_payloads(table, (batch.items, times, sources))
 
     def _build(self) -> _BuiltGroups:
         arrays = self._table.arrays()

@@ -152,12 +152,12 @@ class UrlPatterns(Patterns):
         sources: Strings | None,
         methods: Methods | None = None,
     ) -> list[int]:
-        return add_urls(table, batch.items, times, sources, methods, self._drop_trackers)
+        return add_urls(table, (batch.items, times, sources), methods, self._drop_trackers)
 
     def _compact(self, table: FormTable, size: int) -> None:
         """Replace the templates of a table by those of its patterns if there are too many."""
         if 4 * size > 3 * self._max_templates and len(table):
-            compact_urls(table, *self._rules(table))
+            compact_urls(table, self._rules(table))
 
     def _rules(self, table: FormTable) -> tuple[int, list[bytes], list[bytes], bool, tuple[bool, bool, bool]]:
         """Return the parameters of the merge of a table."""
@@ -166,7 +166,7 @@ class UrlPatterns(Patterns):
         return self._support, pins, splits, len(table.arrays()["sources_hashes"]) > 0, keep
 
     def _build(self) -> _BuiltUrls:
-        sites = UrlSites(self._table, *self._rules(self._table))
+        sites = UrlSites(self._table, self._rules(self._table))
         patterns = [_build_pattern(*row) for row in sites.patterns()]
         by_template = {pattern.template: pattern for pattern in patterns}
         by_id = {pattern.id: pattern for pattern in patterns}

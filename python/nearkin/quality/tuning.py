@@ -40,7 +40,7 @@ from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, ope
 from nearkin.dedup.labels import read_pair_labels
 from nearkin.dedup.result import ResultTable
 from nearkin.dedup.verify import similarity
-from nearkin.errors import bad_parameter, check_count, input_error
+from nearkin.errors import bad_parameter, check_count, check_share, input_error
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus
 from nearkin.io.tables import Tabular
@@ -278,8 +278,7 @@ def tune(
 def check_options(threshold: float, recall: float, sample: int) -> None:
     """Raise ParameterError for a number out of its range."""
     for name, value in (("recall", recall), ("threshold", threshold)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-            raise bad_parameter(name, repr(value), "a number above 0 and up to 1")
+        check_share(name, value, "a number above 0 and up to 1", lambda share: 0 < share <= 1)
     check_count("sample", sample, 2, 1 << 62, "at least 2 documents")
 
 

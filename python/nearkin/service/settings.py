@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nearkin.errors import bad_parameter, check_count
+from nearkin.errors import bad_parameter, check_choice, check_count
 
 MEBIBYTE = 1 << 20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -104,8 +104,7 @@ class ServiceSettings:
     burst: int | None = None
 
     def __post_init__(self) -> None:
-        if self.sync not in ("commit", "interval"):
-            raise bad_parameter("sync", repr(self.sync), '"commit" or "interval"')
+        check_choice("sync", self.sync, "commit", "interval")
         if self.rate is not None and not 1e-6 <= self.rate <= 1e6:
             raise bad_parameter("rate", f"{self.rate:g} requests per second", "a rate from 1e-6 to 1e6 per second")
         if self.burst is not None:

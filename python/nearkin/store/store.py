@@ -47,6 +47,7 @@ from nearkin.errors import (
     StoreLockedError,
     StoreReplacedError,
     bad_parameter,
+    check_choice,
     check_count,
     check_share,
     mismatch,
@@ -414,10 +415,8 @@ class Store(DocumentStore):
         CorruptStoreError, FormatVersionError
             The store is damaged, or a newer nearkin wrote it.
         """
-        if mode not in ("w", "r"):
-            raise bad_parameter("mode", repr(mode), '"w" or "r"')
-        if sync not in ("commit", "interval"):
-            raise bad_parameter("sync", repr(sync), '"commit" or "interval"')
+        check_choice("mode", mode, "w", "r")
+        check_choice("sync", sync, "commit", "interval")
         wait = check_share("wait", wait, "seconds, 0 or more", lambda seconds: 0 <= seconds <= 1e6)
         max_pending = check_count("max_pending", max_pending, 16, 1 << 24, "16 to 16,777,216 documents")
         budget = Budget.of(memory)

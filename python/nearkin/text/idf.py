@@ -31,7 +31,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import IdfCore, IdfCounter, idf_values
-from nearkin.errors import InputError, bad_parameter, check_regular, damaged, input_error, mismatch, newer_format
+from nearkin.errors import (
+    InputError,
+    bad_parameter,
+    check_count,
+    check_regular,
+    damaged,
+    input_error,
+    mismatch,
+    newer_format,
+)
 from nearkin.io import replace_file
 from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress, ignore_progress, reporting
@@ -138,8 +147,7 @@ class Idf:
             `min_df` is below 1, or the recipe has given features.
         """
         recipe = Recipe.of("zh-keywords" if recipe is None else recipe)
-        if isinstance(min_df, bool) or not isinstance(min_df, int) or not 1 <= min_df < 1 << 32:
-            raise bad_parameter("min_df", min_df, "1 to 4294967295")
+        min_df = check_count("min_df", min_df, 1, (1 << 32) - 1, "1 to 4294967295")
         counter = IdfCounter(recipe.core)
         with reporting(progress) as report:
             done, total = 0, len(texts) if isinstance(texts, Sized) else None

@@ -319,7 +319,7 @@ class Rows:
         """Return the norm of each row; raise InputError for a row with values that are not finite."""
         if self.values is not None:
             return row_norms(self.values, self.first)
-        return row_norms_csr(*self._csr_arrays(), self.d, self.first)
+        return row_norms_csr(self._csr_arrays(), self.d, self.first)
 
     def norm_bounds(self) -> Floats:
         """Return a number from the norm of each row to 1.001 times the norm, 0 only for zeros; errors as `norms`."""
@@ -329,7 +329,7 @@ class Rows:
         """Return the mean of each column."""
         if self.values is not None:
             return column_means(self.values)
-        return column_means_csr(*self._csr_arrays(), self.d)
+        return column_means_csr(self._csr_arrays(), self.d)
 
     def all_equal(self) -> bool:
         """Return True if all rows are the same."""
@@ -349,14 +349,14 @@ class Rows:
         if self.values is not None:
             flat = _core_all_products(self.values, matrix)
         else:
-            flat = all_products_csr(*self._csr_arrays(), matrix)
+            flat = all_products_csr(self._csr_arrays(), matrix)
         return flat.reshape(len(self), len(matrix))
 
     def exact(self, matrix: Matrix, rows: Ints, columns: Ints, *, squares: bool = False) -> Floats:
         """Return products, or squared distances, of rows with rows of a matrix, in `float64` and the fixed order."""
         if self.values is not None:
             return exact_values(self.values, matrix, rows, columns, squares)
-        return exact_values_csr(*self._csr_arrays(), matrix, rows, columns, squares)
+        return exact_values_csr(self._csr_arrays(), matrix, rows, columns, squares)
 
 
 def as_rows(X: Vectors, *, dimension: int | None = None, name: str = "X", min_rows: int = 0) -> Rows:

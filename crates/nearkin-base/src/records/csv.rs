@@ -206,9 +206,7 @@ pub fn read(block: &[u8], end: bool, layout: &RecordLayout) -> Result<Records> {
                 next
             }
             Ended::At(next) => {
-                let before = records.data.len();
-                let outcome = append(&fields, at, next - at, layout, &mut records);
-                records.settle(before, outcome);
+                records.read(|records| append(&fields, at, next - at, layout, records));
                 next
             }
         };
@@ -231,12 +229,11 @@ pub fn read_spans(block: &[u8], lengths: &[u32], layout: &RecordLayout) -> Resul
     let mut at = 0;
     for &length in lengths {
         let length = length as usize;
-        let before = records.data.len();
-        let outcome = match record(&block[at..at + length], 0, true, layout.delimiter, &mut fields) {
-            Ended::At(stop) if stop == length => append(&fields, at, length, layout, &mut records),
+        let ended = record(&block[at..at + length], 0, true, layout.delimiter, &mut fields);
+        records.read(|records| match ended {
+            Ended::At(stop) if stop == length => append(&fields, at, length, layout, records),
             _ => Err("the record is not as it was".to_owned()),
-        };
-        records.settle(before, outcome);
+        });
         records.lines += 1;
         at += length;
     }

@@ -184,10 +184,10 @@ impl Records {
         }
     }
 
-    /// Reject the record at the current line if it was not read, and remove what was read of it, the bytes after
-    /// `before`.
-    pub(crate) fn settle(&mut self, before: usize, outcome: std::result::Result<(), String>) {
-        if let Err(reason) = outcome {
+    /// Read a record with `read`; if it fails, reject the record at the current line and remove what was read of it.
+    pub(crate) fn read(&mut self, read: impl FnOnce(&mut Self) -> std::result::Result<(), String>) {
+        let before = self.data.len();
+        if let Err(reason) = read(self) {
             self.data.truncate(before);
             self.reject(self.lines, reason);
         }
@@ -290,7 +290,7 @@ pub(crate) fn over_lines(
                 let found = memchr(b'\n', &block[start..cut[1]]);
                 let length = found.map_or(cut[1] - start, |at| at + 1);
                 let line = Line { bytes: trim_end(&block[start..start + length]), start, length };
-                keep_whole(&line, &mut records, &read);
+                records.read(|records| read(&line, records));
                 records.lines += u64::from(found.is_some());
                 start += length;
             }
@@ -322,24 +322,13 @@ pub(crate) fn over_spans(
             let mut records = Records::new(columns);
             for &(start, length) in spans {
                 let line = Line { bytes: trim_end(&block[start..start + length]), start, length };
-                keep_whole(&line, &mut records, &read);
+                records.read(|records| read(&line, records));
                 records.lines += 1;
             }
             records
         })
         .collect();
     Ok(Records::join(&pieces, columns, block.len()))
-}
-
-/// Read one line; remove its text if it fails.
-fn keep_whole(
-    line: &Line<'_>,
-    records: &mut Records,
-    read: &impl Fn(&Line<'_>, &mut Records) -> std::result::Result<(), String>,
-) {
-    let before = records.data.len();
-    let outcome = read(line, records);
-    records.settle(before, outcome);
 }
 
 /// Return the bytes as a string, or the offset of the first byte that is not UTF-8.

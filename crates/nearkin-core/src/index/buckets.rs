@@ -175,8 +175,6 @@ impl Buckets {
             for &bucket in self.of(documents[at]) {
                 alloc::try_extend(found, self.present(bucket))?;
             }
-            found.sort_unstable();
-            found.dedup();
             Ok(())
         })
     }
@@ -205,14 +203,12 @@ impl Buckets {
                     found.push(other);
                 }
             }
-            found.sort_unstable();
-            found.dedup();
             Ok(())
         })
     }
 }
 
-/// Concatenate the lists that `fill` writes, in parallel.
+/// Concatenate the lists that `fill` writes, each ascending and without repetitions, in parallel.
 fn lists(count: usize, fill: impl Fn(usize, &mut Vec<u32>) -> Result<()> + Sync) -> Result<(Vec<i64>, Vec<i64>)> {
     const CHUNK: usize = 256;
     let chunk = |number: usize| -> Result<(Vec<usize>, Vec<i64>)> {
@@ -220,6 +216,8 @@ fn lists(count: usize, fill: impl Fn(usize, &mut Vec<u32>) -> Result<()> + Sync)
         for at in number * CHUNK..count.min((number + 1) * CHUNK) {
             found.clear();
             fill(at, &mut found)?;
+            found.sort_unstable();
+            found.dedup();
             alloc::try_reserve(&mut all, found.len())?;
             all.extend(found.iter().map(|&member| i64::from(member)));
             ends.push(all.len());

@@ -808,7 +808,7 @@ impl Tree {
             return None;
         }
         let Some(part) = request.path.get(depth) else {
-            return current.ends.get(&request.method).and_then(|query| self.queried(query, request));
+            return self.end(node, request, false);
         };
         if part == super::scan::BAD {
             return None;
@@ -821,9 +821,7 @@ impl Tree {
         for (slot, child) in &current.slots {
             if tokens::only_wildcard(slot) == Some(Kind::Tail) {
                 let bad = request.path[depth..].iter().any(|part| part == super::scan::BAD);
-                let ends = &self.nodes[*child].ends;
-                if !bad && let Some(pattern) = ends.get(&request.method).and_then(|query| self.queried(query, request))
-                {
+                if !bad && let Some(pattern) = self.end(*child, request, false) {
                     return Some(pattern);
                 }
             } else if tokens::fits(slot, part)
@@ -849,7 +847,7 @@ impl Tree {
             return None;
         }
         let Some(part) = request.path.get(depth) else {
-            return current.ends.get(&request.method).and_then(|query| nearest(query, request));
+            return self.end(node, request, true);
         };
         if let Some(&child) = current.names.get(part)
             && let Some(pattern) = self.approach(child, request, depth + 1, steps)
@@ -862,8 +860,7 @@ impl Tree {
                 let fits = tokens::fits(slot, part) && (depth > 0 || tokens::fits_first(slot, part));
                 let near = marked || depth > 0 && tokens::is_precise(slot);
                 if tokens::only_wildcard(slot) == Some(Kind::Tail) {
-                    let ends = &self.nodes[*child].ends;
-                    if let Some(pattern) = ends.get(&request.method).and_then(|query| nearest(query, request)) {
+                    if let Some(pattern) = self.end(*child, request, true) {
                         return Some(pattern);
                     }
                 } else if fits == fitting
@@ -877,33 +874,20 @@ impl Tree {
         None
     }
 
-    fn queried(&self, query: &Query, request: &Request) -> Option<usize> {
-        match query {
-            Query::Leaf(pattern) => {
-                parameters::accepts(&self.patterns[*pattern].parameters, &request.parameters).then_some(*pattern)
-            }
-            Query::Dispatch { key, values, absent } => {
-                match request.parameters.iter().find(|parameter| parameter.0 == *key) {
-                    None => absent.as_deref().and_then(|query| self.queried(query, request)),
-                    Some((_, value)) => value
-                        .as_ref()
-                        .and_then(|value| values.get(value))
-                        .and_then(|query| self.queried(query, request)),
+    /// Return the pattern of a request that ends at a node: of its dispatching parameters alone if `any` others will do.
+    fn end(&self, node: usize, request: &Request, any: bool) -> Option<usize> {
+        let mut query = self.nodes[node].ends.get(&request.method)?;
+        loop {
+            match query {
+                Query::Leaf(pattern) => {
+                    let own = &self.patterns[*pattern].parameters;
+                    return (any || parameters::accepts(own, &request.parameters)).then_some(*pattern);
                 }
-            }
-        }
-    }
-}
-
-/// Return the pattern of the dispatching parameters of a request.
-fn nearest(query: &Query, request: &Request) -> Option<usize> {
-    match query {
-        Query::Leaf(pattern) => Some(*pattern),
-        Query::Dispatch { key, values, absent } => {
-            match request.parameters.iter().find(|parameter| parameter.0 == *key) {
-                None => absent.as_deref().and_then(|query| nearest(query, request)),
-                Some((_, value)) => {
-                    value.as_ref().and_then(|value| values.get(value)).and_then(|query| nearest(query, request))
+                Query::Dispatch { key, values, absent } => {
+                    query = match request.parameters.iter().find(|parameter| parameter.0 == *key) {
+                        None => absent.as_deref()?,
+                        Some((_, value)) => values.get(value.as_ref()?)?,
+                    }
                 }
             }
         }

@@ -6,11 +6,11 @@ pub(crate) mod tlsh;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use nearkin_core::Error;
 use nearkin_core::cancel::CancelToken;
 use nearkin_core::digests::input::Hashed;
 use nearkin_core::parallel::prelude::*;
 use nearkin_core::text::tokenizer::TextSource;
+use nearkin_core::{Error, Result};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
@@ -120,10 +120,10 @@ impl Spelled {
     pub(crate) fn parse<D: Send>(
         &self,
         py: Python<'_>,
-        parse: impl Fn(&[u8]) -> nearkin_core::Result<D> + Sync + Send,
+        parse: impl Fn(&[u8]) -> Result<D> + Sync + Send,
     ) -> PyResult<Vec<D>> {
         let texts = &self.texts;
-        let result: Vec<Result<Vec<D>, (usize, Error)>> = detached_unless(py, texts.len() <= FEW, || {
+        let result: Vec<std::result::Result<Vec<D>, (usize, Error)>> = detached_unless(py, texts.len() <= FEW, || {
             let read = |(number, texts): (usize, &[&[u8]])| {
                 let row = |at: usize| number * PARSED_TOGETHER + at;
                 texts.iter().enumerate().map(|(at, text)| parse(text).map_err(|e| (row(at), e))).collect()
@@ -145,22 +145,25 @@ pub(crate) const PARSED_TOGETHER: usize = 4096;
 pub(crate) fn each_file<T: Send>(
     py: Python<'_>,
     paths: &[PathBuf],
-    work: impl Fn(&Path) -> nearkin_core::Result<T> + Sync + Send,
-) -> PyResult<Vec<(Option<T>, Option<PyErr>)>> {
-    let results: Vec<nearkin_core::Result<T>> = detached(py, || {
+    work: impl Fn(&Path) -> Result<T> + Sync + Send,
+) -> PyResult<Vec<Outcome<T>>> {
+    let results: Vec<Result<T>> = detached(py, || {
         let stop = CancelToken::current();
         let one = |path: &PathBuf| stop.check().and_then(|()| stop.within(|| work(path)));
         Ok(paths.par_iter().map(one).collect())
     })?;
-    let convert = |result: nearkin_core::Result<T>| match result {
+    let convert = |result: Result<T>| match result {
         Ok(value) => (Some(value), None),
         Err(error) => (None, Some(to_python(error))),
     };
     Ok(results.into_iter().map(convert).collect())
 }
 
+/// What was computed of a file, or its exception.
+pub(crate) type Outcome<T> = (Option<T>, Option<PyErr>);
+
 /// Digest, upper and lower half of the content hash, and length of a file, or its exception.
-pub(crate) type HashedFile = (Option<(String, u64, u64, u64)>, Option<PyErr>);
+pub(crate) type HashedFile = Outcome<(String, u64, u64, u64)>;
 
 /// Convert what the core returns for a file.
 pub(crate) fn hashed(file: Hashed) -> (String, u64, u64, u64) {
@@ -168,10 +171,7 @@ pub(crate) fn hashed(file: Hashed) -> (String, u64, u64, u64) {
 }
 
 /// Hash bytes, without the GIL if it takes long.
-pub(crate) fn hash_bytes<T: Send>(
-    data: &Bound<'_, PyAny>,
-    hash: impl Fn(&[u8]) -> nearkin_core::Result<T> + Sync,
-) -> PyResult<T> {
+pub(crate) fn hash_bytes<T: Send>(data: &Bound<'_, PyAny>, hash: impl Fn(&[u8]) -> Result<T> + Sync) -> PyResult<T> {
     with_bytes(data, |bytes| match bytes.len() {
         0..SMALL => hash(bytes).into_python(),
         SMALL..LARGE => data.py().detach(|| hash(bytes)).into_python(),
@@ -186,7 +186,7 @@ pub(crate) fn update_hasher<H: Send + Sync>(
     hasher: &Lock<H>,
     data: &Bound<'_, PyAny>,
     update: fn(&mut H, &[u8]),
-    update_all: fn(&mut H, &[u8]) -> nearkin_core::Result<()>,
+    update_all: fn(&mut H, &[u8]) -> Result<()>,
 ) -> PyResult<()> {
     let wait = |bytes: &[u8]| hasher.write().map(|mut hasher| update(&mut hasher, bytes));
     with_bytes(data, |bytes| match bytes.len() {

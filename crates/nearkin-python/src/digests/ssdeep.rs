@@ -15,13 +15,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::{
-    HashedFile, PARSED_TOGETHER, Spelled, digest_bytes, each_file, hash_bytes, hashed, name_row, update_hasher,
+    HashedFile, Outcome, PARSED_TOGETHER, Spelled, digest_bytes, each_file, hash_bytes, hashed, name_row, update_hasher,
 };
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
 use crate::threads::detached;
 
-fn options(eliminate_runs: bool, truncate: bool) -> Options {
+/// Whether runs are eliminated, and whether the second part is truncated.
+type Rules = (bool, bool);
+
+fn options((eliminate_runs, truncate): Rules) -> Options {
     Options { eliminate_runs, no_truncation: !truncate }
 }
 
@@ -35,27 +38,19 @@ pub(crate) fn parse_all(texts: &Bound<'_, PyAny>, strict: bool) -> PyResult<Vec<
 }
 
 #[pyfunction]
-fn ssdeep_hash(data: &Bound<'_, PyAny>, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
-    let options = options(eliminate_runs, truncate);
-    hash_bytes(data, |bytes| hash(bytes, options))
+fn ssdeep_hash(data: &Bound<'_, PyAny>, rules: Rules) -> PyResult<String> {
+    hash_bytes(data, |bytes| hash(bytes, options(rules)))
 }
 
 #[pyfunction]
-fn ssdeep_hash_file(py: Python<'_>, path: PathBuf, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
-    let options = options(eliminate_runs, truncate);
-    detached(py, || hash_file(&path, options))
+fn ssdeep_hash_file(py: Python<'_>, path: PathBuf, rules: Rules) -> PyResult<String> {
+    detached(py, || hash_file(&path, options(rules)))
 }
 
 /// Return the digest, upper and lower half of the content hash, and length of each file, or its exception, in order.
 #[pyfunction]
-fn ssdeep_hash_contents(
-    py: Python<'_>,
-    paths: Vec<PathBuf>,
-    eliminate_runs: bool,
-    truncate: bool,
-) -> PyResult<Vec<HashedFile>> {
-    let options = options(eliminate_runs, truncate);
-    each_file(py, &paths, |path| hash_file_and_content(path, options).map(hashed))
+fn ssdeep_hash_contents(py: Python<'_>, paths: Vec<PathBuf>, rules: Rules) -> PyResult<Vec<HashedFile>> {
+    each_file(py, &paths, |path| hash_file_and_content(path, options(rules)).map(hashed))
 }
 
 /// Return the bytes of a regular file; other kinds are refused without being opened.
@@ -67,14 +62,8 @@ fn digest_read_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes
 
 /// Return one digest or exception per path, in order.
 #[pyfunction]
-fn ssdeep_hash_files(
-    py: Python<'_>,
-    paths: Vec<PathBuf>,
-    eliminate_runs: bool,
-    truncate: bool,
-) -> PyResult<Vec<(Option<String>, Option<PyErr>)>> {
-    let options = options(eliminate_runs, truncate);
-    each_file(py, &paths, |path| hash_file(path, options))
+fn ssdeep_hash_files(py: Python<'_>, paths: Vec<PathBuf>, rules: Rules) -> PyResult<Vec<Outcome<String>>> {
+    each_file(py, &paths, |path| hash_file(path, options(rules)))
 }
 
 #[pyclass(frozen, name = "SsdeepHasher", module = "nearkin._core")]
@@ -104,8 +93,8 @@ impl PyHasher {
         Ok(Self { hasher: Lock::new(hasher) })
     }
 
-    fn digest(&self, py: Python<'_>, eliminate_runs: bool, truncate: bool) -> PyResult<String> {
-        py.detach(|| self.hasher.read()?.digest(options(eliminate_runs, truncate))).into_python()
+    fn digest(&self, py: Python<'_>, rules: Rules) -> PyResult<String> {
+        py.detach(|| self.hasher.read()?.digest(options(rules))).into_python()
     }
 }
 
@@ -230,7 +219,7 @@ fn ssdeep_trace(
     eliminate_runs: bool,
     truncate: bool,
 ) -> PyResult<(String, Vec<(u64, u64)>, Vec<TracedPart>)> {
-    let steps = detached(py, || trace(data, options(eliminate_runs, truncate)))?;
+    let steps = detached(py, || trace(data, options((eliminate_runs, truncate))))?;
     let parts = steps.parts.map(|part| {
         let pieces = part.pieces.iter().map(|p| (p.range.0, p.range.1, p.sum, p.tail, p.state, p.character)).collect();
         (part.block_size, part.points, part.counted, pieces)

@@ -11,7 +11,7 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 
 use super::{
-    HashedFile, PARSED_TOGETHER, Spelled, digest_bytes, each_file, hash_bytes, hashed, name_row, update_hasher,
+    HashedFile, Outcome, PARSED_TOGETHER, Spelled, digest_bytes, each_file, hash_bytes, hashed, name_row, update_hasher,
 };
 use crate::errors::{IntoPython, to_python};
 use crate::locks::Lock;
@@ -43,11 +43,7 @@ fn tlsh_hash_file(py: Python<'_>, path: PathBuf, rules: Rules) -> PyResult<Strin
 
 /// Return one digest or exception per path, in order.
 #[pyfunction]
-fn tlsh_hash_files(
-    py: Python<'_>,
-    paths: Vec<PathBuf>,
-    rules: Rules,
-) -> PyResult<Vec<(Option<String>, Option<PyErr>)>> {
+fn tlsh_hash_files(py: Python<'_>, paths: Vec<PathBuf>, rules: Rules) -> PyResult<Vec<Outcome<String>>> {
     let options = options(rules)?;
     each_file(py, &paths, |path| Ok(hash_file(path, options)?.to_text()))
 }

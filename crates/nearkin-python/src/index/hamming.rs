@@ -91,7 +91,6 @@ impl HammingPairs {
 #[pymethods]
 impl HammingCore {
     #[new]
-    #[pyo3(signature = (bits, method, radius, memory_limit))]
     fn new(
         bits: usize,
         method: &str,

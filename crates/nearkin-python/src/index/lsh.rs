@@ -106,6 +106,9 @@ fn num_values(vectors: Vectors<'_>) -> Option<usize> {
 /// Probing alternatives of a batch: number per hash, values (none for bits), costs.
 type Others<'py> = Option<(usize, Slice<'py, i64>, Slice<'py, f64>)>;
 
+/// A batch of queries: hashes, probing alternatives, number of probes or candidates, and rank of codes (none for tables).
+type Batch<'py> = (HashArray<'py>, Others<'py>, usize, Option<String>);
+
 impl LshCore {
     fn of(py: Python<'_>, index: Index) -> PyResult<Py<Self>> {
         let dimension = index.store().dim();
@@ -142,19 +145,6 @@ impl LshCore {
             self.query_index(py, queries, vectors, |index| Ok(found(index, index.query(queries, vectors, query)?)))?;
         Ok(query_arrays(py, found))
     }
-
-    fn query(
-        &self,
-        py: Python<'_>,
-        hashes: &HashArray<'_>,
-        others: &Others<'_>,
-        effort: usize,
-        scan: Option<&str>,
-        vectors: &VectorArray<'_>,
-        query: Query,
-    ) -> PyResult<QueryArrays> {
-        self.result(py, &queries(hashes, others, effort, scan)?, vectors.view(), query)
-    }
 }
 
 /// Hits, their ids, and whether distances stay `float64`.
@@ -175,18 +165,13 @@ fn query_arrays(py: Python<'_>, (hits, ids, wide): Found) -> QueryArrays {
     (Array(hits.offsets), ids, distances.unbind())
 }
 
-fn queries<'a>(
-    hashes: &'a HashArray<'_>,
-    others: &'a Others<'_>,
-    effort: usize,
-    scan: Option<&str>,
-) -> PyResult<Queries<'a>> {
+fn queries<'a>((hashes, others, effort, scan): &'a Batch<'_>) -> PyResult<Queries<'a>> {
     let alternatives =
         others.as_ref().map(|(per_hash, values, costs)| Alternatives { per_hash: *per_hash, values, costs });
-    let params = match scan {
-        None => SearchParams::Probes(effort),
-        Some("hamming") => SearchParams::Codes(effort),
-        Some("spherical") => SearchParams::Spherical(effort),
+    let params = match scan.as_deref() {
+        None => SearchParams::Probes(*effort),
+        Some("hamming") => SearchParams::Codes(*effort),
+        Some("spherical") => SearchParams::Spherical(*effort),
         Some(other) => {
             let allowed = "\"hamming\" or \"spherical\"";
             return Err(to_python(Error::parameter("rank", format!("{other:?}"), allowed)));
@@ -340,17 +325,8 @@ impl LshCore {
     }
 
     /// Return offsets, ids, distances of the k nearest.
-    fn nearest(
-        &self,
-        py: Python<'_>,
-        hashes: HashArray<'_>,
-        others: Others<'_>,
-        effort: usize,
-        scan: Option<&str>,
-        vectors: VectorArray<'_>,
-        k: usize,
-    ) -> PyResult<QueryArrays> {
-        self.query(py, &hashes, &others, effort, scan, &vectors, Query::Knn(k))
+    fn nearest(&self, py: Python<'_>, batch: Batch<'_>, vectors: VectorArray<'_>, k: usize) -> PyResult<QueryArrays> {
+        self.result(py, &queries(&batch)?, vectors.view(), Query::Knn(k))
     }
 
     /// Return offsets, ids, distances of the k nearest of all rows, without the filter.
@@ -360,29 +336,13 @@ impl LshCore {
     }
 
     /// Return offsets, ids, distances of all rows within a radius.
-    fn search(
-        &self,
-        py: Python<'_>,
-        hashes: HashArray<'_>,
-        others: Others<'_>,
-        effort: usize,
-        scan: Option<&str>,
-        vectors: VectorArray<'_>,
-        radius: f64,
-    ) -> PyResult<QueryArrays> {
-        self.query(py, &hashes, &others, effort, scan, &vectors, Query::Radius(radius))
+    fn search(&self, py: Python<'_>, batch: Batch<'_>, vectors: VectorArray<'_>, radius: f64) -> PyResult<QueryArrays> {
+        self.result(py, &queries(&batch)?, vectors.view(), Query::Radius(radius))
     }
 
     /// Return offsets, ids, number of rows before duplicates were removed.
-    fn candidates(
-        &self,
-        py: Python<'_>,
-        hashes: HashArray<'_>,
-        others: Others<'_>,
-        effort: usize,
-        scan: Option<&str>,
-    ) -> PyResult<Lists<u64>> {
-        let queries = queries(&hashes, &others, effort, scan)?;
+    fn candidates(&self, py: Python<'_>, batch: Batch<'_>) -> PyResult<Lists<u64>> {
+        let queries = queries(&batch)?;
         self.index.query(py, |index| {
             let result = index.candidates(&queries)?;
             Ok(lists(index.rows(), result.offsets, &result.rows, result.num_met))

@@ -11,24 +11,17 @@ use nearkin_patterns::{lines, templates};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::convert::{Array, Slice};
+use crate::convert::Array;
 use crate::patterns::table::{FormTable, to_arrays};
-use crate::patterns::{Strings, add_scanned, decode, packed};
+use crate::patterns::{Items, Strings, add_scanned, decode, packed};
 use crate::threads::{detached, reading, writing};
 
 type Rows = (Array<i32>, Array<i64>, Array<i64>, Array<u8>);
 
 /// Scan lines and add them to a table; return the number of skipped ones by the scanner's reasons.
 #[pyfunction]
-#[pyo3(signature = (table, items, times=None, sources=None))]
-fn add_lines(
-    py: Python<'_>,
-    table: &Bound<'_, FormTable>,
-    items: Strings<'_>,
-    times: Option<Slice<i64>>,
-    sources: Option<Strings<'_>>,
-) -> PyResult<Vec<u64>> {
-    let result = add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), false, lines::scan)?;
+fn add_lines(py: Python<'_>, table: &Bound<'_, FormTable>, items: Items<'_>) -> PyResult<Vec<u64>> {
+    let result = add_scanned(py, table.get(), &items, false, lines::scan)?;
     Ok(result[..lines::REASONS.len()].to_vec())
 }
 

@@ -17,6 +17,9 @@ use crate::threads::writing;
 /// Byte strings from Python: offsets and data.
 pub(crate) type Strings<'py> = (Slice<'py, i64>, Slice<'py, u8>);
 
+/// Items to be scanned, their times in ticks, and their sources.
+pub(crate) type Items<'py> = (Strings<'py>, Option<Slice<'py, i64>>, Option<Strings<'py>>);
+
 /// Return the byte strings of offsets and data.
 pub(crate) fn packed<'a>(strings: &'a Strings<'_>) -> PyResult<Packed<'a>> {
     Packed::new(&strings.0, &strings.1).into_python()
@@ -27,15 +30,13 @@ pub(crate) fn packed<'a>(strings: &'a Strings<'_>) -> PyResult<Packed<'a>> {
 pub(crate) fn add_scanned(
     py: Python<'_>,
     table: &FormTable,
-    items: &Strings<'_>,
-    times: Option<&Slice<i64>>,
-    sources: Option<&Strings<'_>>,
+    (items, times, sources): &Items<'_>,
     profiled: bool,
     scan: impl Fn(&mut Batch, usize, &[u8]) + Sync + Send,
 ) -> PyResult<Vec<u64>> {
     let items = packed(items)?;
-    let times = times.map(|times| &**times);
-    let metadata = BatchMetadata { times, sources: sources.map(packed).transpose()?, profiled };
+    let sources = sources.as_ref().map(packed).transpose()?;
+    let metadata = BatchMetadata { times: times.as_deref(), sources, profiled };
     metadata.check(items.len()).into_python()?;
     writing(py, &table.table, false, |table| {
         let batches = batch::scan(items, scan)?;

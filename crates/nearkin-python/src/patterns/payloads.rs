@@ -14,7 +14,7 @@ use pyo3::types::PyBytes;
 use crate::convert::Slice;
 use crate::errors::IntoPython;
 use crate::patterns::table::FormTable;
-use crate::patterns::{Strings, add_scanned, decode, packed};
+use crate::patterns::{Items, Strings, add_scanned, decode, packed};
 use crate::threads::detached;
 
 /// Byte strings for Python: offsets and data.
@@ -22,15 +22,8 @@ type Texts<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>);
 
 /// Add payloads to a table; return the number of skipped ones by reason.
 #[pyfunction]
-#[pyo3(signature = (table, items, times, sources))]
-fn add_payloads(
-    py: Python<'_>,
-    table: &Bound<'_, FormTable>,
-    items: Strings<'_>,
-    times: Option<Slice<i64>>,
-    sources: Option<Strings<'_>>,
-) -> PyResult<Vec<u64>> {
-    add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), false, templates::scan)
+fn add_payloads(py: Python<'_>, table: &Bound<'_, FormTable>, items: Items<'_>) -> PyResult<Vec<u64>> {
+    add_scanned(py, table.get(), &items, false, templates::scan)
 }
 
 /// A payload's template, layers, head and tail, values of the template, and the decoded text.

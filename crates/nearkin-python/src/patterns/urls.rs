@@ -1,6 +1,7 @@
 //! URLs: their scan, the patterns of a table, and the patterns of other URLs.
 
-use nearkin_patterns::batch::{self, Batch};
+use nearkin_core::Result;
+use nearkin_patterns::batch::{self, Batch, Packed};
 use nearkin_patterns::profiles::{self, Profile};
 use nearkin_patterns::templates;
 use nearkin_patterns::urls::canonical::{Canonical, Unreadable};
@@ -19,7 +20,7 @@ use crate::convert::{Array, Slice};
 use crate::errors::IntoPython;
 use crate::locks::Lock;
 use crate::patterns::table::FormTable;
-use crate::patterns::{Strings, add_scanned, packed};
+use crate::patterns::{Items, Strings, add_scanned, packed};
 use crate::threads::{detached, reading, writing};
 
 /// Methods of items: each item's index, and the methods; an index out of range is no method.
@@ -44,18 +45,15 @@ fn scan_one(batch: &mut Batch, row: usize, item: &[u8], method: Option<&[u8]>, d
 
 /// Scan URLs and add them to a table; return the number of skipped ones by `url_reasons`.
 #[pyfunction]
-#[pyo3(signature = (table, items, times, sources, methods, drop_trackers))]
 fn add_urls(
     py: Python<'_>,
     table: &Bound<'_, FormTable>,
-    items: Strings<'_>,
-    times: Option<Slice<i64>>,
-    sources: Option<Strings<'_>>,
+    items: Items<'_>,
     methods: Option<Methods<'_>>,
     drop_trackers: bool,
 ) -> PyResult<Vec<u64>> {
-    let methods = check_methods(methods.as_ref(), packed(&items)?.len())?;
-    add_scanned(py, table.get(), &items, times.as_ref(), sources.as_ref(), true, |batch, row, item| {
+    let methods = check_methods(methods.as_ref(), packed(&items.0)?.len())?;
+    add_scanned(py, table.get(), &items, true, |batch, row, item| {
         scan_one(batch, row, item, get_method(methods, row), drop_trackers);
     })
 }
@@ -151,8 +149,11 @@ struct UrlSites {
     judge: Judge,
 }
 
-/// Constraints of the merge: URLs whose segments are literal, slots to undo, whether clients are known, names to keep.
-fn parse_rules(pins: &[Vec<u8>], splits: Vec<Vec<u8>>, clients: bool, keep: (bool, bool, bool)) -> Rules {
+/// A merge: minimum of requests, URLs whose segments are literal, slots to undo, whether clients are known, names to keep.
+type Merging = (u64, Vec<Vec<u8>>, Vec<Vec<u8>>, bool, (bool, bool, bool));
+
+/// Return the minimum of requests and the constraints of a merge.
+fn parse_rules((least, pins, splits, clients, keep): Merging) -> (u64, Rules) {
     let mut url = Canonical::default();
     let pins = pins.iter().filter_map(|pin| {
         let mut batch = Batch::default();
@@ -161,39 +162,22 @@ fn parse_rules(pins: &[Vec<u8>], splits: Vec<Vec<u8>>, clients: bool, keep: (boo
         Some((host, request.path))
     });
     let any = tree::Any { version: !keep.0, language: !keep.1, suffix: !keep.2 };
-    Rules { pins: pins.collect(), splits, clients, any }
+    (least, Rules { pins: pins.collect(), splits, clients, any })
 }
 
 /// Replace the templates of a table by the templates after merging; arguments are those of `UrlSites`.
 #[pyfunction]
-fn compact_urls(
-    py: Python<'_>,
-    table: &Bound<'_, FormTable>,
-    least: u64,
-    pins: Vec<Vec<u8>>,
-    splits: Vec<Vec<u8>>,
-    clients: bool,
-    keep: (bool, bool, bool),
-) -> PyResult<()> {
-    let rules = parse_rules(&pins, splits, clients, keep);
+fn compact_urls(py: Python<'_>, table: &Bound<'_, FormTable>, merging: Merging) -> PyResult<()> {
+    let (least, rules) = parse_rules(merging);
     writing(py, &table.get().table, false, |table| rows::compact(&Sites::new(table, &rules, least)?, table))
 }
 
 #[pymethods]
 impl UrlSites {
-    /// Merge the templates of `table`; `pins` are URLs whose segments stay literal, `splits` slots to undo.
+    /// Merge the templates of `table`.
     #[new]
-    #[pyo3(signature = (table, least, pins, splits, clients, keep))]
-    fn new(
-        py: Python<'_>,
-        table: &Bound<'_, FormTable>,
-        least: u64,
-        pins: Vec<Vec<u8>>,
-        splits: Vec<Vec<u8>>,
-        clients: bool,
-        keep: (bool, bool, bool),
-    ) -> PyResult<Self> {
-        let rules = parse_rules(&pins, splits, clients, keep);
+    fn new(py: Python<'_>, table: &Bound<'_, FormTable>, merging: Merging) -> PyResult<Self> {
+        let (least, rules) = parse_rules(merging);
         reading(py, &table.get().table, |table| {
             let sites = Sites::new(table, &rules, least)?;
             let (rows, missing) = rows::rows(&sites, table)?;
@@ -270,7 +254,6 @@ impl UrlSites {
     }
 
     /// Return the number of the pattern of one item, and the values of its variables; None without a pattern.
-    #[pyo3(signature = (item, method, drop_trackers))]
     fn find_one(
         &self,
         item: &[u8],
@@ -293,7 +276,6 @@ impl UrlSites {
     }
 
     /// Return the verdict on one item as `verdicts` does: number or -1, whether the pattern matches, unusual values.
-    #[pyo3(signature = (item, method, drop_trackers))]
     fn verdict(&self, item: &[u8], method: Option<&[u8]>, drop_trackers: bool) -> (i64, bool, Vec<Unusual>) {
         let mut batch = Batch::plain();
         scan_one(&mut batch, 0, item, method, drop_trackers);
@@ -305,7 +287,6 @@ impl UrlSites {
 
     /// Return the verdicts on items: the number of the pattern or of the nearest one, -1 for none; 1 if the pattern
     /// matches; unusual values.
-    #[pyo3(signature = (items, methods, drop_trackers))]
     fn verdicts(
         &self,
         py: Python<'_>,
@@ -316,12 +297,9 @@ impl UrlSites {
         let items = packed(&items)?;
         let methods = check_methods(methods.as_ref(), items.len())?;
         let (numbers, matches, unusual) = detached(py, || {
-            let scan = |batch: &mut Batch, row: usize, item: &[u8]| {
-                scan_one(batch, row, item, get_method(methods, row), drop_trackers);
-            };
             let (mut numbers, mut matches) = (vec![-1; items.len()], vec![0; items.len()]);
             let mut unusual = Vec::new();
-            for batch in batch::scan(items, scan)? {
+            for batch in scan_all(items, methods, drop_trackers)? {
                 for (row, _, template, values) in batch.iter() {
                     let verdict = self.judge.verdict(&self.sites, &batch, (template, values), methods.is_none());
                     let Some(number) = verdict.pattern else { continue };
@@ -337,7 +315,6 @@ impl UrlSites {
 
     /// Return the patterns of items by number (-1 for none), and the values of their variables: ends of each item's,
     /// ends, presence, bytes.
-    #[pyo3(signature = (items, methods, drop_trackers))]
     fn find(
         &self,
         py: Python<'_>,
@@ -347,15 +324,16 @@ impl UrlSites {
     ) -> PyResult<(Array<i64>, Array<i64>, Array<i64>, Array<u8>, Array<u8>)> {
         let items = packed(&items)?;
         let methods = check_methods(methods.as_ref(), items.len())?;
-        let result = detached(py, || {
-            let scan = |batch: &mut Batch, row: usize, item: &[u8]| {
-                scan_one(batch, row, item, get_method(methods, row), drop_trackers);
-            };
-            Ok(rows::matches(&self.sites, &batch::scan(items, scan)?, items.len()))
-        })?;
+        let result =
+            detached(py, || Ok(rows::matches(&self.sites, &scan_all(items, methods, drop_trackers)?, items.len())))?;
         let Matches { numbers, ends, text_ends, present, text } = result;
         Ok((Array(numbers), Array(ends), Array(text_ends), Array(present), Array(text)))
     }
+}
+
+/// Scan items.
+fn scan_all(items: Packed<'_>, methods: Option<MethodSlices<'_>>, drop_trackers: bool) -> Result<Vec<Batch>> {
+    batch::scan(items, |batch, row, item| scan_one(batch, row, item, get_method(methods, row), drop_trackers))
 }
 
 impl UrlSites {

@@ -36,7 +36,7 @@ from nearkin.dedup.summary import FamilySummary
 from nearkin.digests.recipes import AnyDigestRecipe
 from nearkin.digests.ssdeep import DigestRecipe, compare_many
 from nearkin.digests.tlsh import TlshRecipe, distance_many
-from nearkin.errors import bad_parameter
+from nearkin.errors import check_number
 from nearkin.families.minhash import MinHash
 from nearkin.index.digests import MAX_DISTANCE, DigestIndex
 
@@ -49,6 +49,11 @@ MAX_RADIUS = 100
 _MINHASH = MinHash(NUM_PERM, scheme="classic")
 
 Features = NDArray[np.uint64]
+
+
+def _check_whole(name: str, value: float, ends: tuple[int, int], what: str) -> int:
+    allowed = f"a whole {what} from {ends[0]} to {ends[1]}, inclusive"
+    return int(check_number(name, value, allowed, lambda number: ends[0] <= number <= ends[1] and number.is_integer()))
 
 
 def is_comparable(digest: str) -> bool:
@@ -83,11 +88,9 @@ class DigestCandidates:
     recipe: AnyDigestRecipe
 
     def __init__(self, recipe: DigestRecipe, threshold: float, skip_hubs: int | None = None) -> None:
-        number = isinstance(threshold, (int, float, np.number)) and not isinstance(threshold, bool)
-        if not number or not 1 <= threshold <= 100 or threshold != int(threshold):
-            raise bad_parameter("threshold", repr(threshold), "a whole score from 1 to 100, inclusive")
+        self.threshold = _check_whole("threshold", threshold, (1, 100), "score")
         recipe.check_searchable()
-        self.recipe, self.threshold, self.skip_hubs = recipe, int(threshold), skip_hubs
+        self.recipe, self.skip_hubs = recipe, skip_hubs
 
     def search(self, values: Values | OrderedValues) -> CandidateSearch:
         """Return an empty search over digests."""
@@ -139,10 +142,8 @@ class TlshCandidates(DigestCandidates):
     """
 
     def __init__(self, recipe: TlshRecipe, radius: float) -> None:
-        number = isinstance(radius, (int, float, np.number)) and not isinstance(radius, bool)
-        if not number or not 0 <= radius <= MAX_RADIUS or radius != int(radius):
-            raise bad_parameter("radius", repr(radius), f"a whole TLSH distance from 0 to {MAX_RADIUS}, inclusive")
-        self.recipe, self.radius, self.skip_hubs = recipe, int(radius), None
+        self.radius = _check_whole("radius", radius, (0, MAX_RADIUS), "TLSH distance")
+        self.recipe, self.skip_hubs = recipe, None
         self.threshold = 100 - self.radius
 
     def search_index(self, index: DigestIndex, digests: list[str], skip_hubs: int | None) -> CandidateLists:
@@ -273,10 +274,8 @@ class FeatureCandidates:
     """
 
     def __init__(self, text_threshold: float) -> None:
-        number = isinstance(text_threshold, (int, float, np.number)) and not isinstance(text_threshold, bool)
-        if not number or not 0 < text_threshold <= 1:
-            raise bad_parameter("text_threshold", repr(text_threshold), "a number above 0 and up to 1")
-        self.text_threshold = float(text_threshold)
+        allowed = "a number above 0 and up to 1"
+        self.text_threshold = check_number("text_threshold", text_threshold, allowed, lambda share: 0 < share <= 1)
 
     def search(self, values: Values | OrderedValues) -> CandidateSearch:
         """Return an empty search over features."""

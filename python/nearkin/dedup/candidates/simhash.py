@@ -32,7 +32,7 @@ from nearkin.dedup.candidates.base import (
     Values,
 )
 from nearkin.dedup.summary import FamilySummary
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, check_count
 from nearkin.index.hamming import HammingIndex
 from nearkin.recipe import Recipe
 from nearkin.theory import SIMHASH_RECALL, simhash_radius, simhash_recall
@@ -83,9 +83,8 @@ class SimHashCandidates:
             raise bad_parameter("recall", recall, f"a share below 1; radius={recipe.bits} compares every pair")
         if radius is None:
             radius = _radius_of(threshold, recipe.bits, SIMHASH_RECALL if recall is None else recall)
-        if isinstance(radius, bool) or not isinstance(radius, (int, np.integer)) or not 0 <= radius <= recipe.bits:
-            raise bad_parameter("radius", repr(radius), f"a whole number from 0 to bits={recipe.bits}")
-        self.recipe, self.threshold, self.radius = recipe, threshold, int(radius)
+        self.recipe, self.threshold = recipe, threshold
+        self.radius = check_count("radius", radius, 0, recipe.bits, f"a whole number from 0 to bits={recipe.bits}")
 
     def calibrate(self, texts: TextBatch, num_documents: int) -> None:
         """Warn of a quadratic search of many documents before it starts, with its expected time."""

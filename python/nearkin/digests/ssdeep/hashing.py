@@ -210,20 +210,19 @@ def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
     >>> nk.ssdeep.hash(bytes(5000))
     '3::'
     """
+    rules = (eliminate_runs, truncate)
     if isinstance(data, bytes) and isinstance(normalize, tuple) and not normalize:
         # Fast path for millions of small inputs.
-        return ssdeep_hash(data, eliminate_runs, truncate)
+        return ssdeep_hash(data, rules)
     steps = check_steps(normalize)
     if isinstance(data, (str, os.PathLike)):
         if steps:
-            return hash_path(
-                data, lambda name: ssdeep_hash(_apply_steps(digest_read_file(name), steps), eliminate_runs, truncate)
-            )
-        return hash_path(data, lambda name: ssdeep_hash_file(name, eliminate_runs, truncate))
+            return hash_path(data, lambda name: ssdeep_hash(_apply_steps(digest_read_file(name), steps), rules))
+        return hash_path(data, lambda name: ssdeep_hash_file(name, rules))
     if steps:
-        return ssdeep_hash(_apply_steps(read_content(data), steps), eliminate_runs, truncate)
+        return ssdeep_hash(_apply_steps(read_content(data), steps), rules)
     if (buffer := to_buffer(data)) is not None:
-        return ssdeep_hash(buffer, eliminate_runs, truncate)
+        return ssdeep_hash(buffer, rules)
     hasher = Hasher()
     for chunk in read_chunks(data):
         hasher.update(chunk)
@@ -268,7 +267,7 @@ class Hasher(StreamHasher[SsdeepHasher]):
         ParameterError
             More than 192 GiB were hashed.
         """
-        return self._hasher.digest(eliminate_runs, truncate)
+        return self._hasher.digest((eliminate_runs, truncate))
 
 
 @overload
@@ -342,7 +341,7 @@ def hash_files(
     def digests_of(batch: list[str]) -> HashedBatch:
         if steps:
             return [_hash_normalised(name, steps, eliminate_runs, truncate) for name in batch]
-        return ssdeep_hash_files(batch, eliminate_runs, truncate)
+        return ssdeep_hash_files(batch, (eliminate_runs, truncate))
 
     return hash_batches(paths, digests_of, on_error=on_error, progress=progress)
 

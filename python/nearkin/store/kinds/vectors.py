@@ -48,6 +48,7 @@ from nearkin.errors import (
     NearkinError,
     NotFittedError,
     bad_parameter,
+    check_number,
     check_share,
     input_error,
 )
@@ -351,11 +352,10 @@ def _check_family(family: Family) -> VectorMetric:
 
 
 def _check_limit(metric: VectorMetric, limit: object) -> None:
-    number = isinstance(limit, (int, float, np.number)) and not isinstance(limit, bool)
-    if metric == "cosine" and not (number and -1 < float(limit) <= 1):  # type: ignore[arg-type]
-        raise bad_parameter("threshold", repr(limit), "a cosine above -1 and up to 1")
-    if metric != "cosine" and not (number and 0 <= float(limit) < np.inf):  # type: ignore[arg-type]
-        raise bad_parameter("radius", repr(limit), "a distance, 0 or more")
+    if metric == "cosine":
+        check_number("threshold", limit, "a cosine above -1 and up to 1", lambda cosine: -1 < cosine <= 1)
+    else:
+        check_number("radius", limit, "a distance, 0 or more", lambda distance: distance >= 0)
 
 
 class VectorSource:

@@ -324,19 +324,10 @@ impl Places {
         scratch: &mut Scratch,
         each: impl FnMut(usize, usize),
     ) -> Result<()> {
-        let Scratch { choices, path, .. } = scratch;
-        let n = characters.len();
-        let emit = |t: usize| &self.emissions[usize::from(characters[t])];
-        choices.clear();
-        alloc::try_reserve(choices, n)?;
-        let first = emit(0);
-        let mut v: [f64; 4] = std::array::from_fn(|y| self.start[y] + first[y]);
-        choices.push(0);
-        for t in 1..n {
-            let emission = emit(t);
+        let step = |v: [f64; 4], emission: &[f64; 4]| {
             // Two bits per state.
             let mut choice = 0;
-            v = std::array::from_fn(|y| {
+            let v = std::array::from_fn(|y| {
                 let mut best = (MIN_FLOAT, E);
                 for x in [B, E, M, S] {
                     let value = v[x] + self.moves[x][y] + emission[y];
@@ -347,17 +338,9 @@ impl Places {
                 choice |= (best.1 << (2 * y)) as u8;
                 best.0
             });
-            choices.push(choice);
-        }
-        path.clear();
-        alloc::try_resize(path, n, 0)?;
-        let mut state = if v[E] >= v[S] { E } else { S };
-        for t in (0..n).rev() {
-            path[t] = state as u8;
-            state = usize::from(choices[t] >> (2 * state) & 3);
-        }
-        each_word(path, each);
-        Ok(())
+            (v, choice)
+        };
+        self.decode(characters, scratch, [E, S], step, |state, choice| usize::from(choice >> (2 * state) & 3), each)
     }
 
     fn unpack(reader: &mut PackedReader) -> Result<Self> {
@@ -379,16 +362,7 @@ impl Places {
     /// # Errors
     /// Memory runs out.
     pub(super) fn cut(&self, characters: &[u16], scratch: &mut Scratch, each: impl FnMut(usize, usize)) -> Result<()> {
-        let Scratch { choices, path, .. } = scratch;
-        let n = characters.len();
-        let emit = |t: usize| &self.emissions[usize::from(characters[t])];
-        choices.clear();
-        alloc::try_reserve(choices, n)?;
-        let first = emit(0);
-        let mut v: [f64; 4] = std::array::from_fn(|y| self.start[y] + first[y]);
-        choices.push(0);
-        for t in 1..n {
-            let emission = emit(t);
+        let step = |v: [f64; 4], emission: &[f64; 4]| {
             let from = |x: usize, y: usize| v[x] + self.moves[x][y] + emission[y];
             // B follows E or S, E follows B or M, M follows B or M, S follows E or S.
             let pairs = [
@@ -398,25 +372,51 @@ impl Places {
                 (from(E, S), from(S, S)),
             ];
             let mut choice = 0;
-            v = std::array::from_fn(|y| {
+            let v = std::array::from_fn(|y| {
                 let (lower, greater) = pairs[y];
                 choice |= u8::from(greater >= lower) << y;
                 if greater >= lower { greater } else { lower }
             });
+            (v, choice)
+        };
+        let before = |state, choice| match (state, choice >> state & 1 == 1) {
+            (B | S, false) => E,
+            (B | S, true) => S,
+            (_, false) => B,
+            (_, true) => M,
+        };
+        self.decode(characters, scratch, [S, E], step, before, each)
+    }
+
+    /// Call `each` with the words of the best path. `step` returns the values of the states at a character and a
+    /// choice, from which `before` returns the state that precedes one. The first of two equal `ends` wins.
+    fn decode(
+        &self,
+        characters: &[u16],
+        Scratch { choices, path, .. }: &mut Scratch,
+        ends: [usize; 2],
+        step: impl Fn([f64; 4], &[f64; 4]) -> ([f64; 4], u8),
+        before: impl Fn(usize, u8) -> usize,
+        each: impl FnMut(usize, usize),
+    ) -> Result<()> {
+        let n = characters.len();
+        let emit = |t: usize| &self.emissions[usize::from(characters[t])];
+        choices.clear();
+        alloc::try_reserve(choices, n)?;
+        let first = emit(0);
+        let mut v: [f64; 4] = std::array::from_fn(|y| self.start[y] + first[y]);
+        choices.push(0);
+        for t in 1..n {
+            let choice;
+            (v, choice) = step(v, emit(t));
             choices.push(choice);
         }
         path.clear();
         alloc::try_resize(path, n, 0)?;
-        let mut state = if v[S] >= v[E] { S } else { E };
+        let mut state = if v[ends[0]] >= v[ends[1]] { ends[0] } else { ends[1] };
         for t in (0..n).rev() {
             path[t] = state as u8;
-            let greater = choices[t] >> state & 1 == 1;
-            state = match (state, greater) {
-                (B | S, false) => E,
-                (B | S, true) => S,
-                (_, false) => B,
-                (_, true) => M,
-            };
+            state = before(state, choices[t]);
         }
         each_word(path, each);
         Ok(())

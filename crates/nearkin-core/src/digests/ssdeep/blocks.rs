@@ -61,7 +61,6 @@ pub(super) fn state_of<const LANES: usize>(states: &States<LANES>, lane: usize) 
 
 /// Advance `count` states from `first` on (and up to three more) by a block without restarts.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
 pub(super) fn pass<const LANES: usize>(states: &mut States<LANES>, first: usize, count: usize, planes: &Planes) {
     #[cfg(target_arch = "x86_64")]
     if let Some(proof) = Avx2::detect() {
@@ -71,7 +70,6 @@ pub(super) fn pass<const LANES: usize>(states: &mut States<LANES>, first: usize,
 }
 
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "part of the above")]
 fn pass_words<W: Word, const LANES: usize>(
     proof: W::Proof,
     states: &mut States<LANES>,
@@ -99,7 +97,6 @@ fn pass_words<W: Word, const LANES: usize>(
 /// Advance each of the first `count` states, and up to three more, by its own block, given as bit i of all bytes in row
 /// i, up to byte `last`.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
 pub(super) fn pass_own<const LANES: usize>(
     states: &mut States<LANES>,
     count: usize,
@@ -114,7 +111,6 @@ pub(super) fn pass_own<const LANES: usize>(
 }
 
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "part of the above")]
 fn pass_own_words<W: Word, const LANES: usize>(
     proof: W::Proof,
     states: &mut States<LANES>,
@@ -152,7 +148,6 @@ impl Side {
 
     /// Set the restarts of a lane: the first `remaining` reset points of all blocks. Clear the other reset points.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "part of the loops over blocks")]
     pub(super) fn set(&mut self, lane: usize, mut remaining: usize, marks: impl Iterator<Item = u64>) {
         for (restarts, marks) in self.restarts.iter_mut().zip(marks) {
             let found = marks.count_ones() as usize;
@@ -164,7 +159,6 @@ impl Side {
     /// Advance `count` states from `first` on (and possibly some more) by the blocks; the last block ends at byte
     /// `last`.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
     pub(super) fn advance<const LANES: usize>(
         &mut self,
         states: &mut States<LANES>,
@@ -180,7 +174,6 @@ impl Side {
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "part of the above")]
     fn advance_words<W: Word, const LANES: usize>(
         &mut self,
         proof: W::Proof,
@@ -233,7 +226,6 @@ fn lowest(word: u64, count: usize) -> u64 {
 
 /// Return the state bits after each byte, from the state before the first.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "it must be compiled with the instruction set of its caller")]
 fn lane_bits<W: Word, const CUT: bool>(proof: W::Proof, c: &[W; BITS], before: [W; BITS], restarts: W) -> [W; BITS] {
     let starts = restarts.left::<1>();
     // Bit t of `open[i]`: no piece begins in the 2^i bytes up to t.
@@ -261,7 +253,6 @@ fn lane_bits<W: Word, const CUT: bool>(proof: W::Proof, c: &[W; BITS], before: [
 
 /// From the change of a bit at each byte, compute the bit after each byte and before it.
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "part of the above")]
 fn running<W: Word, const CUT: bool>(changes: W, before: W, starts: W, open: &[W; BITS], bit: usize) -> (W, W) {
     let begins = CUT && (INITIAL_STATE >> bit) & 1 == 1;
     let mut after = changes.xor(before);
@@ -304,7 +295,6 @@ impl Pieces {
 
     /// Add a block whose reset points are `marks`; the lane restarted at the counted ones.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "part of the loops over blocks")]
     pub(super) fn take(&mut self, side: &Side, block: usize, lane: usize, marks: u64) {
         let mut counted = side.restarts[block][lane];
         let beyond = marks ^ counted;

@@ -5,7 +5,7 @@ use super::compare::{PartPairs, cap, check_gram, common_subsequence, compare_wit
 use super::hash::{Piece, find, hash_pieces};
 use super::parse::{Digest, Part};
 use super::rolling::sum;
-use super::{ENOUGH_PIECES, Options, PIECES, block_size, character, check_length, first_level, write};
+use super::{ENOUGH_PIECES, MAX_INPUT, Options, PIECES, block_size, character, check_length, first_level, write};
 use crate::error::Result;
 
 /// A piece of an input, and the character that represents it.
@@ -53,7 +53,7 @@ pub struct Trace {
 /// If it is longer than [`super::MAX_INPUT`].
 pub fn trace(data: &[u8], options: Options) -> Result<Trace> {
     let length = data.len() as u64;
-    check_length(length)?;
+    check_length(length, MAX_INPUT)?;
     let top = first_level(length);
     let (resets, end) = find(&mut &*data, 0, top + 1)?;
     let enough = |level: &u32| *level == 0 || resets.count(*level) >= ENOUGH_PIECES as u64;

@@ -19,7 +19,9 @@
 use super::blocks::{AHEAD, BITS, BLOCK, Pieces, SIDE, Side, all_at, planes, state_of};
 use super::piece::{PieceJob, run};
 use super::rolling::{BEFORE, MARKED, Window, marks, sum};
-use super::{ENOUGH_PIECES, INITIAL_STATE, LEVELS, Options, PIECES, character, check_length, first_level, write};
+use super::{
+    ENOUGH_PIECES, INITIAL_STATE, LEVELS, MAX_INPUT, Options, PIECES, character, check_length, first_level, write,
+};
 use crate::cpu::simd::{Simd, with_simd};
 use crate::digests::input::{DigestInput, FileInput, Hashed, hash_with_content};
 use crate::error::Result;
@@ -56,7 +58,7 @@ pub fn hash_file_and_content(path: &std::path::Path, options: Options) -> Result
 /// If it is longer than [`super::MAX_INPUT`] or can't be read.
 pub fn hash_input(source: &mut dyn DigestInput, options: Options) -> Result<String> {
     let length = source.length();
-    check_length(length)?;
+    check_length(length, MAX_INPUT)?;
     if length <= SHORT as u64 {
         return hash_short(source, options);
     }

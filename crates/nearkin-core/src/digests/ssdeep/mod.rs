@@ -58,7 +58,7 @@ pub use hash::{hash, hash_file, hash_file_and_content, hash_input};
 pub use parse::Digest;
 pub use stream::Hasher;
 
-use crate::error::{Error, Result};
+use super::check_length;
 
 /// Number of block sizes: 3 * 2^0 to 3 * 2^30.
 pub const LEVELS: u32 = 31;
@@ -121,17 +121,6 @@ impl Options {
 /// Return the level at which the search starts for an input of `length` bytes: the smallest with `64 B >= length`.
 pub(crate) fn first_level(length: u64) -> u32 {
     (0..LEVELS - 1).find(|&level| 64 * block_size(level) >= length).unwrap_or(LEVELS - 1)
-}
-
-pub(crate) fn check_length(length: u64) -> Result<()> {
-    if length > MAX_INPUT {
-        return Err(Error::parameter(
-            "length",
-            length,
-            format!("at most {MAX_INPUT} bytes, the most a digest can span"),
-        ));
-    }
-    Ok(())
 }
 
 /// Return the text of a digest.

@@ -260,7 +260,6 @@ fn skip_constant(block: &[u8; STEP + BEFORE], low: u32) -> bool {
 }
 
 #[inline(always)]
-#[allow(clippy::inline_always, reason = "part of the loop above")]
 fn report(bytes: &[u8], i: usize, offset: usize, low: u32, visit: &mut impl FnMut(usize, u32)) {
     if let Some(window) = bytes[i..].first_chunk::<7>()
         && let Some(level) = level(sum(*window))

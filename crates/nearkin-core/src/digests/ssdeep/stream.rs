@@ -10,7 +10,9 @@
 
 use super::blocks::{AHEAD, BITS, BLOCK, Pieces, Planes, SIDE, Side, States, all_at, pass, planes, state_of};
 use super::rolling::{BEFORE, MARKED, level, marks, sum};
-use super::{ENOUGH_PIECES, HALF_PIECES, INITIAL_STATE, LEVELS, Options, PIECES, block_size, check_length, write};
+use super::{
+    ENOUGH_PIECES, HALF_PIECES, INITIAL_STATE, LEVELS, MAX_INPUT, Options, PIECES, block_size, check_length, write,
+};
 use crate::cancel::CancelToken;
 use crate::cpu::simd::{Simd, with_simd};
 use crate::error::Result;
@@ -183,7 +185,6 @@ impl Hasher {
 
     /// Process blocks with reset points; the last block ends at byte `last`.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "part of the above")]
     fn cut(&mut self, chunk: &[u8; BEFORE + CHUNK], marks: &[[u64; MARKED]], planes: &[Planes], last: u32) {
         let mut resets = [[0; SLOTS]; AHEAD];
         let mut found = [0; SLOTS];
@@ -247,9 +248,9 @@ impl Hasher {
     /// Return the digest of the input so far; more may follow.
     ///
     /// # Errors
-    /// If it is longer than [`super::MAX_INPUT`].
+    /// If it is longer than [`MAX_INPUT`].
     pub fn digest(&self, options: Options) -> Result<String> {
-        check_length(self.total)?;
+        check_length(self.total, MAX_INPUT)?;
         let mut whole = self.clone();
         if self.waiting != 0 {
             // SAFETY: the form is compiled for the instructions of `S`.

@@ -92,7 +92,6 @@ macro_rules! with_instructions {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[allow(clippy::inline_always, reason = "they must be compiled with the instruction set of their caller")]
 impl Word for Four {
     const LANES: usize = 4;
     type Proof = Avx2;

@@ -20,6 +20,7 @@ use super::{Digest, Form, PEARSON};
 use crate::cancel::CancelToken;
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::features::Avx512Bits;
+use crate::digests::check_length;
 use crate::digests::input::{DigestInput, FileInput, Hashed, hash_with_content};
 use crate::error::{Error, Result};
 
@@ -283,7 +284,7 @@ impl Hasher {
     /// As [`Hasher::digest`]; `place` names the input in errors.
     fn digest_of(&self, place: &str) -> Result<Digest> {
         let Options { form, conservative } = self.options;
-        check_length(self.total)?;
+        check_length(self.total, MAX_INPUT)?;
         let missing = |reason: String| Err(Error::NoDigest { place: place.to_owned(), reason });
         let shortest = if conservative { MIN_CONSERVATIVE } else { MIN_INPUT };
         if self.total < shortest {
@@ -320,17 +321,6 @@ fn ratio(q: u64, q3: u64) -> u8 {
     (100 * q / q3 % 16) as u8
 }
 
-fn check_length(length: u64) -> Result<()> {
-    if length > MAX_INPUT {
-        return Err(Error::parameter(
-            "length",
-            length,
-            format!("at most {MAX_INPUT} bytes, the most a digest can span"),
-        ));
-    }
-    Ok(())
-}
-
 /// Return the digest of `data`.
 ///
 /// # Errors
@@ -364,7 +354,7 @@ pub fn hash_file_and_content(path: &Path, options: Options) -> Result<Hashed> {
 /// # Errors
 /// As [`hash_file`].
 pub fn hash_input(source: &mut impl DigestInput, options: Options) -> Result<Digest> {
-    check_length(source.length())?;
+    check_length(source.length(), MAX_INPUT)?;
     let mut hasher = Hasher::new(options);
     let cancel = CancelToken::current();
     source.pass(&mut |bytes| {
@@ -480,6 +470,6 @@ mod tests {
         assert!(message(&varied[..49], false).starts_with("data: 49 bytes are too short"));
         assert!(message(&varied, true).contains("which takes 256"));
         assert!(message(&[7; 1000], false).contains("too little variation"));
-        assert!(matches!(check_length(1 << 40), Err(Error::Parameter { .. })));
+        assert!(matches!(check_length(1 << 40, MAX_INPUT), Err(Error::Parameter { .. })));
     }
 }

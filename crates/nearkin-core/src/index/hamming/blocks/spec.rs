@@ -1,7 +1,5 @@
 //! The choice of tables: their keys, their memory, and the expected cost of a search in them.
 
-#![allow(clippy::inline_always, reason = "inlined into the functions that enable vector instructions")]
-
 use crate::index::hamming::scan::costs::ScanCosts;
 use crate::index::hamming::scan::tile::first_test;
 

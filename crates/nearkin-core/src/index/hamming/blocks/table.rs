@@ -1,7 +1,5 @@
 //! A table: the slots of a run in the order of one key, by a counting sort.
 
-#![allow(clippy::inline_always, reason = "inlined into the functions that enable vector instructions")]
-
 use super::spec::Key;
 use crate::Result;
 use crate::alloc;
