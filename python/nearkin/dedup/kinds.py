@@ -7,6 +7,7 @@ r"""Kinds of corpora: recipe, threshold and rules that suit one kind together. N
 | `logs` | a line is a copy if its words are in the same order; a number counts as one word |
 | `poems` | editions differ in variant characters (爲 and 为), which weigh much in a short text |
 | `code` | releases of one file share long runs with their punctuation; other files share idioms |
+| `functions` | a copied function gets other names; what it calls, its operators and keywords remain |
 
 Words of size and colour are English. Each choice was made on one half of labelled corpora and is shown on the other
 (`bench/quality.py kinds`; docs/quality.md has the candidates).
@@ -14,12 +15,14 @@ Words of size and colour are English. Each choice was made on one half of labell
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from nearkin.errors import bad_parameter
+from nearkin.io.inputs import format_of
 
-Kind = Literal["articles", "products", "logs", "poems", "code"]
+Kind = Literal["articles", "products", "logs", "poems", "code", "functions"]
 
 VARIANT_WORDS = (
     r"pattern:(?i)\b(?:black|white|silver|gr[ae]y|red|blue|green|pink|purple|orange|yellow|brown|gold|titanium|chrome"
@@ -40,8 +43,13 @@ KINDS: Mapping[Kind, Mapping[str, Any]] = {
     "logs": {"recipe": "word:2|binary|xxh3|minhash:128:fast", "threshold": 0.8},
     "poems": {"recipe": "fold:hans|char:4|binary|xxh3|minhash:128:fast", "threshold": 0.7},
     "code": {"recipe": "letters:all|char:12|binary|xxh3|minhash:128:fast", "threshold": 0.8},
+    "functions": {"recipe": "cut:code|word:4|binary|xxh3|minhash:128:fast", "threshold": 0.7},
 }
 """Options by kind."""
+
+
+_SYMBOLS = re.compile(r"[(){}\[\];=<>_]")
+_SYMBOL_SHARE = 0.04
 
 
 def kind_options(kind: Any) -> Mapping[str, Any]:
@@ -55,6 +63,19 @@ def kind_options(kind: Any) -> Mapping[str, Any]:
     if kind not in KINDS:
         raise bad_parameter("kind", repr(kind), ", ".join(KINDS))
     return KINDS[kind]
+
+
+def kind_format(kind: Any, inputs: object) -> str | None:
+    """Return the format in which a kind reads files of no known format: functions are documents of their own."""
+    names = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+    is_source = all(str(name) != "-" and format_of(str(name)) is None for name in names)
+    return "functions" if kind == "functions" and is_source else None
+
+
+def looks_like_code(texts: Sequence[str | None]) -> bool:
+    """Return True if most texts have the symbols of source code."""
+    shares = [len(_SYMBOLS.findall(text)) / len(text) for text in texts if text]
+    return 2 * sum(share >= _SYMBOL_SHARE for share in shares) > len(shares)
 
 
 def with_kind(args: Mapping[str, Any]) -> dict[str, Any]:

@@ -127,9 +127,10 @@ def dedup(
 
     Other Parameters
     ----------------
-    kind : {"articles", "products", "logs", "poems", "code"}, optional
+    kind : {"articles", "products", "logs", "poems", "code", "functions"}, optional
         A kind of corpus, which sets recipe, threshold and `differ` together, as `nearkin.dedup.kinds` lists them;
-        those that the call passes win. The summary says under `kind_set` what it set. Not with a store.
+        those that the call passes win. The summary says under `kind_set` what it set. With "functions", each function
+        of a source file is a document. Not with a store.
     radius : int, optional
         Largest Hamming distance of a candidate, inclusive. Without a recipe it selects SimHash fingerprints; with a
         recipe of that family it follows from threshold and recall by default (`nearkin.theory.simhash_radius`).
@@ -282,9 +283,9 @@ def dedup(
     inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources, columns, groups)  # type: ignore[arg-type]
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
-        inputs = stack.enter_context(open_inputs(inputs, names))
+        inputs = stack.enter_context(open_inputs(inputs, names, kind=config.kind))
         reference = DedupInputs(against, against_ids)  # type: ignore[arg-type]
-        reference = stack.enter_context(open_inputs(reference, names, "against"))
+        reference = stack.enter_context(open_inputs(reference, names, "against", config.kind))
         saved = None
         if config.checkpoint is not None:
             read = [path for each in (inputs, reference) for path in getattr(each.texts, "inputs", ())]
