@@ -33,8 +33,8 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::alloc::{self, BestEffortVec};
 use crate::cancel::CancelToken;
 use crate::hash::xxh3;
-use crate::text::{ascii_words, code};
 use crate::text::tokenizer::TextSource;
+use crate::text::{ascii_words, code};
 use crate::{Error, Result};
 
 /// Maximum window size in words.

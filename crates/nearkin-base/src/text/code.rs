@@ -16,7 +16,8 @@
 //! **Words.** A number becomes `0`, a text `"`. A name is kept if it is a keyword of a common language, if `.`, `->` or
 //! `::` precedes it (an attribute), or if `(` follows it and no `def`, `class` or the like precedes it (a call). Any
 //! other name becomes `_`. So the names that an author is free to choose are equal, and the names of what the code uses
-//! remain: without them, all getters would be one function.
+//! remain: without them, all getters would be one function. The few names of a short code do not tell it from others of
+//! the same shape, so a code of fewer than 40 tokens is one word, with its numbers and texts.
 //!
 //! **Functions.** A header begins a line. It has a word such as `def`, `fn` or `class` after other names alone, or
 //! `function` or `=>` anywhere, or a pair of parentheses and no `=` and no word such as `if`. With a brace at its end,
@@ -34,15 +35,99 @@ use crate::{Result, alloc};
 
 /// Keywords and names of basic types that folding keeps, in order; without those that are frequent names of variables.
 const KEYWORDS: &[&str] = &[
-    "and", "as", "assert", "async", "await", "bool", "break", "case", "catch", "class", "const", "continue", "def",
-    "del", "delete", "do", "double", "elif", "else", "elseif", "elsif", "enum", "except", "export", "extends",
-    "extern", "false", "finally", "float", "for", "foreach", "from", "global", "goto", "if", "impl", "implements",
-    "import", "in", "instanceof", "int", "interface", "is", "lambda", "let", "long", "mut", "namespace", "nil",
-    "none", "nonlocal", "not", "null", "nullptr", "or", "pass", "private", "protected", "pub", "public", "raise",
-    "rescue", "return", "self", "short", "sizeof", "static", "struct", "super", "switch", "this", "throw", "throws",
-    "trait", "true", "try", "typedef", "typeof", "undefined", "unless", "unsafe", "unsigned", "until", "using",
-    "virtual", "void", "while", "with", "yield",
+    "and",
+    "as",
+    "assert",
+    "async",
+    "await",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "def",
+    "del",
+    "delete",
+    "do",
+    "double",
+    "elif",
+    "else",
+    "elseif",
+    "elsif",
+    "enum",
+    "except",
+    "export",
+    "extends",
+    "extern",
+    "false",
+    "finally",
+    "float",
+    "for",
+    "foreach",
+    "from",
+    "global",
+    "goto",
+    "if",
+    "impl",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "int",
+    "interface",
+    "is",
+    "lambda",
+    "let",
+    "long",
+    "mut",
+    "namespace",
+    "nil",
+    "none",
+    "nonlocal",
+    "not",
+    "null",
+    "nullptr",
+    "or",
+    "pass",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "raise",
+    "rescue",
+    "return",
+    "self",
+    "short",
+    "sizeof",
+    "static",
+    "struct",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "throws",
+    "trait",
+    "true",
+    "try",
+    "typedef",
+    "typeof",
+    "undefined",
+    "unless",
+    "unsafe",
+    "unsigned",
+    "until",
+    "using",
+    "virtual",
+    "void",
+    "while",
+    "with",
+    "yield",
 ];
+/// Tokens of the shortest code that has several words. Of functions of wheels that were chosen for it, those of 20 to 40
+/// tokens were matched wrongly twice as often as longer ones.
+const MIN_TOKENS: usize = 40;
 /// Words before the name of a function, and of a type.
 const FUNCTIONS: [&[u8]; 4] = [b"def", b"fn", b"func", b"function"];
 const TYPES: [&[u8]; 7] = [b"class", b"struct", b"enum", b"trait", b"interface", b"impl", b"union"];
@@ -52,9 +137,8 @@ const STATEMENTS: [&[u8]; 14] = [
     b"return", b"match",
 ];
 /// Words after `#` in C.
-const DIRECTIVES: [&[u8]; 11] = [
-    b"include", b"define", b"undef", b"if", b"ifdef", b"ifndef", b"elif", b"else", b"endif", b"pragma", b"error",
-];
+const DIRECTIVES: [&[u8]; 11] =
+    [b"include", b"define", b"undef", b"if", b"ifdef", b"ifndef", b"elif", b"else", b"endif", b"pragma", b"error"];
 /// Pairs of a quote and what closes it; the last three may not span lines if they are single.
 const QUOTES: [&[u8]; 5] = [b"\"\"\"", b"'''", b"`", b"\"", b"'"];
 const LINE_QUOTES: usize = 3;
@@ -165,7 +249,8 @@ impl<'a> Tokens<'a> {
         if byte.is_ascii_digit() {
             let mut end = self.run(at, is_name);
             loop {
-                let signed = matches!(self.text[end - 1], b'e' | b'E') && matches!(self.text.get(end), Some(b'+' | b'-'));
+                let signed =
+                    matches!(self.text[end - 1], b'e' | b'E') && matches!(self.text.get(end), Some(b'+' | b'-'));
                 let joined = signed || self.text.get(end) == Some(&b'.');
                 if !joined || !self.text.get(end + 1).is_some_and(u8::is_ascii_digit) {
                     return (end, Some(Class::Number));
@@ -212,8 +297,8 @@ impl Iterator for Tokens<'_> {
 }
 
 /// Write the words of a code to `out` (cleared first), separated by spaces, with capacity for `SLACK` more bytes; call
-/// `each(range, end)` with the range of each in `text`, and its end in `out`. The words of a long text may be incomplete
-/// after cancellation.
+/// `each(range, end)` with the range of each token in `text`, and its end in `out`. The words of a long text may be
+/// incomplete after cancellation.
 ///
 /// # Errors
 /// Memory runs out.
@@ -221,10 +306,21 @@ pub(crate) fn fold(
     text: &str,
     out: &mut String,
     cancel: &CancelToken,
+    each: impl FnMut(Range<usize>, usize),
+) -> Result<()> {
+    let short = Tokens::new(text).nth(MIN_TOKENS - 1).is_none();
+    fold_as(text, short, out, cancel, each)
+}
+
+fn fold_as(
+    text: &str,
+    short: bool,
+    out: &mut String,
+    cancel: &CancelToken,
     mut each: impl FnMut(Range<usize>, usize),
 ) -> Result<()> {
     out.clear();
-    // No word is longer than its token, and each has a space.
+    // No word is longer than its token, and each has a separator.
     alloc::try_reserve_str(out, 2 * text.len() + SLACK)?;
     let bytes = text.as_bytes();
     let (mut used, mut defined) = (false, false);
@@ -232,8 +328,9 @@ pub(crate) fn fold(
         let token = &text[range.clone()];
         let call = || bytes[range.end..].iter().find(|&&byte| byte != b' ') == Some(&b'(') && !defined;
         let word = match class {
-            Class::Number => "0",
-            Class::Text => "\"",
+            Class::Number if !short => "0",
+            Class::Text if !short => "\"",
+            Class::Number | Class::Text => token,
             Class::Sign => token,
             Class::Name if used || call() || KEYWORDS.binary_search(&token).is_ok() => token,
             Class::Name => "_",
@@ -242,9 +339,13 @@ pub(crate) fn fold(
         used = class == Class::Sign && matches!(bytes[..range.end], [.., b'.'] | [.., b':', b':'] | [.., b'-', b'>']);
         defined = defines(token.as_bytes());
         if !out.is_empty() {
-            out.push(' ');
+            out.push(if short { '\n' } else { ' ' });
         }
-        out.push_str(word);
+        if short {
+            out.extend(word.chars().map(|c| if c == ' ' { '\n' } else { c }));
+        } else {
+            out.push_str(word);
+        }
         each(range, out.len());
     }
     Ok(())
@@ -362,7 +463,8 @@ impl Functions {
                 }
                 Some(header) if self.parens > header.parens => {}
                 Some(header) if header.decorated => header.decorated = matches!(word, b"@" | b"#"),
-                Some(header) if header.kind != Kind::Other && matches!(word, b"{" | b":" | b"-" | b"where" | b"throws") => {}
+                Some(header)
+                    if header.kind != Kind::Other && matches!(word, b"{" | b":" | b"-" | b"where" | b"throws") => {}
                 Some(header) if matches!(header.kind, Kind::Function | Kind::Type) && indent > header.indent => {
                     self.body = self.header.take();
                     if self.body.is_some_and(|body| body.kind == Kind::Function) {
@@ -408,7 +510,7 @@ mod tests {
 
     fn folded(text: &str) -> String {
         let mut out = String::new();
-        fold(text, &mut out, &CancelToken::default(), |_, _| {}).expect("room");
+        fold_as(text, false, &mut out, &CancelToken::default(), |_, _| {}).expect("room");
         out
     }
 
@@ -430,7 +532,10 @@ mod tests {
             ("total.append(len(rows[0]['id']))", "_ . append ( len ( _ [ 0 ] [ \" ] ) )"),
             ("x = f'{a}' + rb\"\\\"\" \"\"\"b\n'\"\"\"", "_ = \" + \" \""),
             ("int f(T *p) { return p->n /* // */ - 0x1F; } // end", "int f ( _ * _ ) { return _ - > n - 0 ; }"),
-            ("#include <a.h>\n#[test]\n# note\nfn f<'a>(x: &'a u8) {}", "# _ < _ . h > # [ _ ] _ _ < ' _ > ( _ : & ' _ _ ) { }"),
+            (
+                "#include <a.h>\n#[test]\n# note\nfn f<'a>(x: &'a u8) {}",
+                "# _ < _ . h > # [ _ ] _ _ < ' _ > ( _ : & ' _ _ ) { }",
+            ),
             ("SELECT a -- note\nFROM t WHERE i--; 1..2", "_ _ from _ _ _ - - ; 0 . . 0"),
             ("don't 'open\n\"open\n/* open `x", "_ \" _ \" _ / * _ ` _"),
             ("变量 = 值.长度", "_ = _ . 长度"),
@@ -442,11 +547,21 @@ mod tests {
     }
 
     #[test]
+    fn a_short_code_is_one_word_with_its_literals() {
+        let mut out = String::new();
+        for (text, words) in [("return a['b c']", 1), (&"f(a[1]);".repeat(4), 1), (&"f(a[1]); ".repeat(6), 48)] {
+            fold(text, &mut out, &CancelToken::default(), |_, _| {}).expect("room");
+            assert_eq!(words, out.split(' ').count(), "{out}");
+            assert_eq!(words > 1, !out.contains(['1', 'b']), "{out}");
+        }
+    }
+
+    #[test]
     fn functions_end_by_indentation_or_braces() {
-        let python = "import a\n\n@b(1)\ndef f(\n    x,\n) -> {}:\n    y = {\n}\n    def g():\n        pass\n    return y\n\nclass C:\n    n = 1\n\n    async def h(self): return 1\n    m = 2\n\nclass D:\n    n = 1\n\nf()\n";
+        let python = "import a\n\n@b(1)\ndef f(\n    x,\n) -> d[int]:\n    y = {\n    }\n    def g():\n        pass\n    return y\n\nclass C:\n    n = 1\n\n    async def h(self): return 1\n    m = 2\n\nclass D:\n    n = 1\n\nf()\n";
         assert_eq!(
             vec![
-                "@b(1)\ndef f(\n    x,\n) -> {}:\n    y = {\n}\n    def g():\n        pass\n    return y",
+                "@b(1)\ndef f(\n    x,\n) -> d[int]:\n    y = {\n    }\n    def g():\n        pass\n    return y",
                 "async def h(self): return 1",
                 "class D:\n    n = 1",
             ],
