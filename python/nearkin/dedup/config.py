@@ -757,7 +757,7 @@ class PassagesConfig:
 
     unit: str | Sequence[str] = parts_option(
         "paragraph",
-        help="Compare parts: document, paragraph, line, window:WORDS (several separated by commas), or exact repeats: "
+        help="Compare parts: document, paragraph, line, function, window:WORDS (several separated by commas), or exact repeats: "
         "repeat:BYTES, repeat:WORDS:words.",
         metavar="UNIT",
         choices=("document", "paragraph", "line", "window:", "repeat:"),

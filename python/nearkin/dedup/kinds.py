@@ -9,7 +9,8 @@ r"""Kinds of corpora: recipe, threshold and rules that suit one kind together. N
 | `code` | releases of one file share long runs with their punctuation; other files share idioms |
 | `functions` | a copied function gets other names; what it calls, its operators and keywords remain |
 
-Words of size and colour are English. Each choice was made on one half of labelled corpora and is shown on the other
+Words of size and colour are English. With `functions`, source files are read function by function
+(`nearkin.io.files`). Each choice was made on one half of labelled corpora and is shown on the other
 (`bench/quality.py kinds`; docs/quality.md has the candidates).
 """
 
@@ -32,6 +33,8 @@ VARIANT_WORDS = (
 """Words of colour, size and edition in which two products differ."""
 MODEL_NUMBERS = r"pattern:\b\w*\d\w*\b"
 """Words with a digit, such as lds4821ww, which the rule `numbers` reads as 4821."""
+USED_NAMES = r"pattern:\.[A-Za-z_]\w*|\b[A-Z][A-Z_]{2,}\b"
+"""Attributes and constants, which keep their names if a function is copied."""
 
 KINDS: Mapping[Kind, Mapping[str, Any]] = {
     "articles": {"recipe": "word:3|binary|xxh3|minhash:128:fast", "threshold": 0.8},
@@ -43,7 +46,11 @@ KINDS: Mapping[Kind, Mapping[str, Any]] = {
     "logs": {"recipe": "word:2|binary|xxh3|minhash:128:fast", "threshold": 0.8},
     "poems": {"recipe": "fold:hans|char:4|binary|xxh3|minhash:128:fast", "threshold": 0.7},
     "code": {"recipe": "letters:all|char:12|binary|xxh3|minhash:128:fast", "threshold": 0.8},
-    "functions": {"recipe": "cut:code|word:4|binary|xxh3|minhash:128:fast", "threshold": 0.7},
+    "functions": {
+        "recipe": "cut:code|word:3|binary|xxh3|minhash:128:fast",
+        "threshold": 0.7,
+        "differ": (USED_NAMES,),
+    },
 }
 """Options by kind."""
 

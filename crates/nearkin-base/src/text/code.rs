@@ -341,8 +341,11 @@ fn fold_as(
         if !out.is_empty() {
             out.push(if short { '\n' } else { ' ' });
         }
-        if short {
-            out.extend(word.chars().map(|c| if c == ' ' { '\n' } else { c }));
+        if short && class == Class::Text {
+            // Quotes, prefixes and white space are style.
+            let quoted = token.trim_start_matches(|c| !matches!(c, '"' | '\'' | '`'));
+            out.push('"');
+            out.extend(quoted.chars().filter(|&c| !c.is_ascii() || is_name(c as u8)));
         } else {
             out.push_str(word);
         }
