@@ -557,7 +557,7 @@ fn from_hex(text: &str, words: usize) -> Vec<u64> {
 #[test]
 fn golden_fingerprints_come_out_again() {
     let all = golden();
-    for golden in [&all, &all["slots"]] {
+    for golden in [&all, &all["slots"], &all["code"]] {
         for entry in golden["recipes"].as_array().expect("a list") {
             let recipe = recipe_of_json(entry["json"].as_str().expect("a string"));
             for (name, text) in golden["texts"].as_object().expect("a table") {
