@@ -813,8 +813,8 @@ def tang(first: int, data: Path) -> Set:
 
 
 RELEASES = {
-    True: "click 8.1.3 8.1.7 networkx 3.2 3.3 werkzeug 2.3.8 3.0.3 aiohttp 3.9.5 3.10.5 celery 5.3.6 5.4.0 pytest 8.2.2 8.3.2",
-    False: "jinja2 3.1.2 3.1.4 rich 13.6.0 13.7.1 tornado 6.3.3 6.4.1 sqlalchemy 2.0.20 2.0.32 sympy 1.12 1.13.2 scrapy 2.10.1 2.11.2",
+    True: "click 8.1.3 8.1.7 networkx 3.2 3.3 werkzeug 2.3.8 3.0.3 aiohttp 3.9.5 3.10.5 pytest 8.2.2 8.3.2",
+    False: "jinja2 3.1.2 3.1.4 rich 13.6.0 13.7.1 tornado 6.3.3 6.4.1 sympy 1.12 1.13.2 scrapy 2.10.1 2.11.2",
 }
 """Wheels and two releases of each, by whether they chose the kind."""
 
@@ -840,7 +840,11 @@ class Renamer(ast.NodeTransformer):
         body = getattr(node, "body", None)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and isinstance(body, list) and len(body) > 1:
             first = body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
                 node.body = body[1:]
         return node
 
@@ -852,7 +856,9 @@ def wheel_functions(name: str, version: str) -> dict[tuple[str, ...], str]:
     def walk(node: ast.AST, path: tuple[str, ...], text: str) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                results.setdefault((*path, child.name), textwrap.dedent(ast.get_source_segment(text, child, padded=True) or ""))
+                results.setdefault(
+                    (*path, child.name), textwrap.dedent(ast.get_source_segment(text, child, padded=True) or "")
+                )
             elif isinstance(child, ast.ClassDef):
                 walk(child, (*path, child.name), text)
 
@@ -897,10 +903,10 @@ KIND_CORPORA: dict[str, tuple[Kind, bool, Callable[[Path], Set]]] = {
     "Tang poems 12,001 to 20,000": ("poems", False, partial(tang, 12_000)),
     "jQuery, lodash": ("code", True, partial(programs, "js")),
     "CPython library": ("code", False, partial(programs, "py")),
-    "six wheels": ("functions", True, partial(wheels, True, False)),
-    "six wheels, renamed": ("functions", True, partial(wheels, True, True)),
-    "six other wheels": ("functions", False, partial(wheels, False, False)),
-    "six other wheels, renamed": ("functions", False, partial(wheels, False, True)),
+    "five wheels": ("functions", True, partial(wheels, True, False)),
+    "five wheels, renamed": ("functions", True, partial(wheels, True, True)),
+    "five other wheels": ("functions", False, partial(wheels, False, False)),
+    "five other wheels, renamed": ("functions", False, partial(wheels, False, True)),
 }
 """Corpora by name: kind, whether the kind was chosen by this corpus, and its loader."""
 

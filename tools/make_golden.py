@@ -91,12 +91,14 @@ SLOTS = [
 """Recipes with these slots."""
 
 CODE_TEXTS = {
-    "python": "@cached(8)\nasync def area(self, w=0x1F, *, h: float = 2.5e-3) -> float:\n    \"\"\"Doc.\"\"\"\n"
+    "python": '@cached(8)\nasync def area(self, w=0x1F, *, h: float = 2.5e-3) -> float:\n    """Doc."""\n'
     "    size = [self.scale(w // 2), f'{h} it\\'s', rb\"\\x00\"]  # comment\n    while size and not self.done:\n"
     "        size.pop()\n    return max(size) ** 变量.长度\n",
-    "rust": "#[inline]\nfn first<'a>(x: &'a [u8], y: char) -> Option<&'a u8> { // comment\n    /* a\n b */ if y == '\"' "
-    "{ return None; }\n    x.iter().find(|&&z| z as char == y && Kind::Any == Kind::of(z) && z > 1_000)\n}\n",
-    "open": "SELECT a -- comment\nFROM b WHERE c = 'd' AND e--; #include <f.h>\n" + "x->y(1, `z`); " * 5 + "\"g 'h /* i",
+    "rust": "#[inline]\nfn first<'a>(x: &'a [u8], y: char) -> Option<&'a u8> { // comment\n    /* a\n b */ if y == "
+    "'\"' { return None; }\n    x.iter().find(|&&z| z as char == y && Kind::Any == Kind::of(z) && z > 1_000)\n}\n",
+    "open": "SELECT a -- comment\nFROM b WHERE c = 'd' AND e--; #include <f.h>\n"
+    + "x->y(1, `z`); " * 5
+    + "\"g 'h /* i",
     "short": "return {'key one': 1}",
 }
 """Source code: each class of tokens, comments, texts that are not closed, and a code that is one word."""

@@ -153,8 +153,10 @@ def open_inputs(
         extra = [
             name for name in (*inputs.values.values(), inputs.sources, inputs.groups, *columns) if isinstance(name, str)
         ]
-        read_as = {"format": kind_format(kind, texts), "text_column": names.text, "id_column": names.id}
-        with open_corpus(texts, extra_columns=extra, **read_as) as corpus:
+        format = kind_format(kind, texts)
+        with open_corpus(
+            texts, format=format, text_column=names.text, id_column=names.id, extra_columns=extra
+        ) as corpus:
             yield replace(inputs, texts=corpus)
     elif isinstance(texts, (bytes, bytearray, int, float)) or (texts is None and argument == "texts"):
         allowed = "pass a list, a generator or a column of str or None, a frame, or paths"

@@ -4,8 +4,8 @@ Files are read one after another into batches of about one block. Only the path 
 texts are looked up by reading the file again. The output is a list of paths, `kept.txt`, one per line, relative to the
 input folder (with several inputs, including the folder). The files themselves are not copied.
 
-With the format `functions`, each function of a file is a document (`nearkin.text.chunking`), and its id is the path with
-its first and last line: `io/files.py:31-40`. The rest of a file is left out.
+With the format `functions`, each function of a file is a document (`nearkin.text.chunking`), and its id is the path
+with its first and last line: `io/files.py:31-40`. The rest of a file is left out.
 
 A byte order mark is not part of the text. A file is a malformed record if it is not UTF-8, contains a NUL byte, cannot
 be opened or read, or has a name that cannot be an id.

@@ -79,7 +79,9 @@ def parse_units(unit: str | Sequence[str]) -> tuple[Unit, ...]:
     if len(set(units)) < len(units):
         raise bad_parameter("unit", repr(unit), "each unit once")
     if len(units) > 1 and any(unit.kind == "repeat" for unit in units):
-        raise bad_parameter("unit", repr(unit), "repeat:N alone, or several of document, paragraph, line, function and window:N")
+        raise bad_parameter(
+            "unit", repr(unit), "repeat:N alone, or several of document, paragraph, line, function and window:N"
+        )
     return units
 
 
@@ -93,8 +95,8 @@ def _parse_unit(name: str) -> Unit:
     valid = (kind == "window" and rest == digits) or (kind == "repeat" and (rest == digits or suffix == "words"))
     if not valid or not 2 <= number <= maximum:
         allowed = (
-            f"document, paragraph, line, function, window:N (2 to {_MAX_WORDS:,} words), repeat:N (2 to {_MAX_SYMBOLS:,} "
-            "bytes) or repeat:N:words, or several of the first five separated by commas"
+            f"document, paragraph, line, function, window:N (2 to {_MAX_WORDS:,} words), repeat:N (2 to "
+            f"{_MAX_SYMBOLS:,} bytes) or repeat:N:words, or several of the first five separated by commas"
         )
         raise bad_parameter("unit", repr(name), allowed)
     return Unit(name, kind, number, suffix == "words")
