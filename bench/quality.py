@@ -22,6 +22,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import random
 import re
@@ -30,6 +31,8 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import textwrap
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -809,6 +812,85 @@ def tang(first: int, data: Path) -> Set:
     return Set([record["text"] for record in chosen], ends[:, 0], ends[:, 1], chinese=True)
 
 
+RELEASES = {
+    True: "click 8.1.3 8.1.7 networkx 3.2 3.3 werkzeug 2.3.8 3.0.3 aiohttp 3.9.5 3.10.5 pytest 8.2.2 8.3.2",
+    False: "jinja2 3.1.2 3.1.4 rich 13.6.0 13.7.1 tornado 6.3.3 6.4.1 sympy 1.12 1.13.2 scrapy 2.10.1 2.11.2",
+}
+"""Wheels and two releases of each, by whether they chose the kind."""
+
+
+class Renamer(ast.NodeTransformer):
+    """Gives other names to a function, its parameters and its variables, and removes docstrings."""
+
+    def __init__(self, function: ast.AST) -> None:
+        self.names: dict[str, str] = {}
+        for node in ast.walk(function):
+            stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            name = node.id if stored else getattr(node, "arg" if isinstance(node, ast.arg) else "name", None)  # type: ignore[attr-defined]
+            if isinstance(name, str) and not isinstance(node, ast.alias) and name not in ("self", "cls"):
+                self.names.setdefault(name, f"v{len(self.names)}")
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Rename a node and those below it."""
+        super().generic_visit(node)
+        for field in ("id", "arg", "name"):
+            old = getattr(node, field, None)
+            if isinstance(old, str) and old in self.names and not isinstance(node, ast.keyword | ast.alias):
+                setattr(node, field, self.names[old])
+        body = getattr(node, "body", None)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and isinstance(body, list) and len(body) > 1:
+            first = body[0]
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                node.body = body[1:]
+        return node
+
+
+def wheel_functions(name: str, version: str) -> dict[tuple[str, ...], str]:
+    """Download a wheel; return the source of its methods and outermost functions by file and qualified name."""
+    results: dict[tuple[str, ...], str] = {}
+
+    def walk(node: ast.AST, path: tuple[str, ...], text: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                results.setdefault(
+                    (*path, child.name), textwrap.dedent(ast.get_source_segment(text, child, padded=True) or "")
+                )
+            elif isinstance(child, ast.ClassDef):
+                walk(child, (*path, child.name), text)
+
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, f"{name}=={version}"]
+        subprocess.run(command, check=True)
+        with zipfile.ZipFile(next(Path(folder).iterdir())) as wheel:
+            for member in sorted(member for member in wheel.namelist() if member.endswith(".py")):
+                text = wheel.read(member).decode(errors="replace")
+                walk(ast.parse(text), (name, member), text)
+    return results
+
+
+def wheels(chosen: bool, renamed: bool, _data: Path) -> Set:
+    """Load functions of two releases, those of the newer one optionally renamed.
+
+    Functions of one qualified name are the same, and those that are equal but for names of variables.
+    """
+    words, rows = RELEASES[chosen].split(), []
+    same: dict[str, str] = {}
+    for name, old, new in zip(words[::3], words[1::3], words[2::3], strict=True):
+        sides = [wheel_functions(name, version) for version in (old, new)]
+        for path in random.Random(name).sample(sorted(sides[0].keys() & sides[1].keys()), 250):
+            for number, side in enumerate(sides):
+                tree = ast.parse(side[path])
+                plain = ast.unparse(Renamer(tree).visit(tree))
+                label = same.setdefault(plain, same.get("/".join(path), "/".join(path)))
+                same.setdefault("/".join(path), label)
+                rows.append({"path": same["/".join(path)], "text": plain if renamed and number else side[path]})
+    return pairs_by_label(rows, "path")
+
+
 KIND_CORPORA: dict[str, tuple[Kind, bool, Callable[[Path], Set]]] = {
     "20 Newsgroups": ("articles", True, LABELLED["news"][1]),
     "Sogou news (zh)": ("articles", False, LABELLED["news (zh)"][1]),
@@ -821,6 +903,10 @@ KIND_CORPORA: dict[str, tuple[Kind, bool, Callable[[Path], Set]]] = {
     "Tang poems 12,001 to 20,000": ("poems", False, partial(tang, 12_000)),
     "jQuery, lodash": ("code", True, partial(programs, "js")),
     "CPython library": ("code", False, partial(programs, "py")),
+    "five wheels": ("functions", True, partial(wheels, True, False)),
+    "five wheels, renamed": ("functions", True, partial(wheels, True, True)),
+    "five other wheels": ("functions", False, partial(wheels, False, False)),
+    "five other wheels, renamed": ("functions", False, partial(wheels, False, True)),
 }
 """Corpora by name: kind, whether the kind was chosen by this corpus, and its loader."""
 

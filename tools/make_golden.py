@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import nearkin as nk
+from nearkin.recipe.text import PRESETS
 
 PATH = Path(__file__).parents[1] / "tests" / "golden" / "recipes.json"
 
@@ -55,12 +56,12 @@ RECIPES: list[tuple[str, list[str]]] = [
     ("cut:script|word:1|log|xxh3|simhash:128", []),
     ("norm:none|case:keep|letters:all|cut:jieba|word:2|count|md5|simhash:64", []),
     ("norm:none|case:keep|letters:all|cut:jieba|min_length:2|tags:n,ns,v,vn|word:1|binary|xxh3|simhash:64", []),
-    (nk.recipe.PRESETS["go-fnv1a"], []),
-    (nk.recipe.PRESETS["jieba-jenkins"], []),
-    (nk.recipe.PRESETS["jieba-jenkins"].replace("cut:cppjieba", "cut:jieba"), []),
+    (PRESETS["go-fnv1a"], []),
+    (PRESETS["jieba-jenkins"], []),
+    (PRESETS["jieba-jenkins"].replace("cut:cppjieba", "cut:jieba"), []),
     ("norm:none|case:keep|letters:all|cut:cppjieba|word:2|count|top:50%|fnv1a|simhash:64", []),
-    (nk.recipe.PRESETS["zh-keywords"], []),
-    (nk.recipe.PRESETS["zh-textrank"], []),
+    (PRESETS["zh-keywords"], []),
+    (PRESETS["zh-textrank"], []),
 ]
 
 SLOT_TEXTS = {
@@ -89,8 +90,24 @@ SLOTS = [
 ]
 """Recipes with these slots."""
 
+CODE_TEXTS = {
+    "python": '@cached(8)\nasync def area(self, w=0x1F, *, h: float = 2.5e-3) -> float:\n    """Doc."""\n'
+    "    size = [self.scale(w // 2), f'{h} it\\'s', rb\"\\x00\"]  # comment\n    while size and not self.done:\n"
+    "        size.pop()\n    return max(size) ** 变量.长度\n",
+    "rust": "#[inline]\nfn first<'a>(x: &'a [u8], y: char) -> Option<&'a u8> { // comment\n    /* a\n b */ if y == "
+    "'\"' { return None; }\n    x.iter().find(|&&z| z as char == y && Kind::Any == Kind::of(z) && z > 1_000)\n}\n",
+    "open": "SELECT a -- comment\nFROM b WHERE c = 'd' AND e--; #include <f.h>\n"
+    + "x->y(1, `z`); " * 5
+    + "\"g 'h /* i",
+    "short": "return {'key one': 1}",
+}
+"""Source code: each class of tokens, comments, texts that are not closed, and a code that is one word."""
+
+CODE = ["cut:code|word:1|count|xxh3|simhash:64", "case:keep|cut:code|word:3|binary|xxh3|simhash:128"]
+"""Recipes for source code."""
+
 SIGNATURES = [
-    nk.recipe.PRESETS["minhash"].replace("minhash:128", "minhash:16"),
+    PRESETS["minhash"].replace("minhash:128", "minhash:16"),
     "word:1|binary|xxh3|minhash:16",
     "word:1|binary|xxh3:7|minhash:8:fast:64",
     "cut:script|word:1|binary|murmur3|minhash:8:classic",
@@ -162,6 +179,7 @@ def make() -> dict[str, Any]:
         "given": values,
         "csr": {"rows": ROWS, "fingerprints": rows},
         "slots": {"texts": SLOT_TEXTS, "recipes": [golden_entry(nk.Recipe(text), SLOT_TEXTS, []) for text in SLOTS]},
+        "code": {"texts": CODE_TEXTS, "recipes": [golden_entry(nk.Recipe(text), CODE_TEXTS, []) for text in CODE]},
     }
 
 
@@ -182,8 +200,9 @@ def main() -> int:
                     file=sys.stderr,
                 )
                 return 1
-        for entry in before.get("slots", {"recipes": []})["recipes"]:
-            if entry not in made["slots"]["recipes"]:
+        sections = [(name, before.get(name, {"recipes": []})["recipes"]) for name in ("slots", "code")]
+        for name, entry in ((name, entry) for name, entries in sections for entry in entries):
+            if entry not in made[name]["recipes"]:
                 print(f"{entry['recipe']}: would change; recipes are promised for ever", file=sys.stderr)
                 return 1
         for entry, again in zip(before.get("signatures", []), made["signatures"], strict=False):

@@ -32,7 +32,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
 
     let (norm, case) = (choice(line(), &["nfkc", "nfc", "none"]), choice(line(), &["fold", "lower", "keep"]));
     let letters = choice(line(), &["word", "python", "all"]);
-    let cut = choice(line(), &["uax29", "jieba", "script"]);
+    let cut = choice(line(), &["uax29", "jieba", "script", "code"]);
     let (stop, stop_words, tags) = (list(choice(line(), &["", "en", "zh,ja"])), list(line()), list(line()));
     // Return 1 for an empty line, otherwise any number around the valid range.
     let small = |line: &str| if line.is_empty() { 1 } else { number(line) as usize % 67 };

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use libfuzzer_sys::fuzz_target;
 use nearkin_core::families::simhash::{SimHash, SimHashScratch, Weight};
 use nearkin_core::hash::{FeatureHash, NAMES};
+use nearkin_core::text::chunking::{Unit, split};
+use nearkin_core::text::cut::Cut;
 use nearkin_core::text::tokenizer::{FeatureKind, Scratch, Tokenizer};
 use nearkin_core::text::unicode::{Case, Form, Letters};
 use nearkin_fuzz::alone;
@@ -26,6 +28,11 @@ fuzz_target!(init: alone(), |input: &[u8]| {
         &stop_words,
     )
     .expect("n from 1 to 64, stop words with words only");
+    // Source code has words, by the letters of UAX #29.
+    let code = words && rules / 9 % 3 == 0 && seed & 2 == 2;
+    let tokenizer = if code { tokenizer.with_words(Cut::Code, 1, &[]).expect("words") } else { tokenizer };
+    let parts = split(&[&*text].as_slice(), Unit::Function, 0, &[], None).expect("room");
+    assert!(parts.spans.windows(2).all(|pair| pair[0][1] <= pair[1][0]));
 
     let mut counts: HashMap<Vec<u8>, i64> = HashMap::new();
     let each = |feature: &[u8]| {

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -133,6 +136,37 @@ def test_the_command_applies_a_kind(tmp_path: Path) -> None:
         assert "kind poems set " in " ".join(done.err.split())
 
 
+RENAMED = {
+    "a/one.py": "import os\n\n\ndef total(rows, rate=0.2):\n    '''Sum.'''\n    result = []\n    for row in rows:\n"
+    "        if row.is_open and row.amount > 100:\n            result.append(round(row.amount * rate, 2))\n"
+    "        else:\n            result.append(row.amount - row.paid)\n    return sum(result)\n\n\nVALUE = 1\n",
+    "b/two.py": "class Box:\n    async def f(self, xs, q):\n        ys = []  # no doc\n        for x in xs:\n"
+    "            if x.is_open and x.amount > 7:\n                ys.append(round(x.amount * q, 3))\n"
+    "            else:\n                ys.append(x.amount - x.paid)\n        return sum(ys)\n\n"
+    "    def name(self):\n        return self.a\n\n    def size(self):\n        return self.b\n",
+    "c/data.txt": "No function at all.\n",
+}
+
+
+def test_functions_with_other_names_are_copies(tmp_path: Path) -> None:
+    """A document is a function with its lines; getters of other attributes are kept, the default keeps all."""
+    for name, text in RENAMED.items():
+        (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "src" / name).write_text(text, encoding="utf-8")
+    result = nk.dedup(tmp_path / "src", kind="functions")
+    assert ["a/one.py:4-12", "b/two.py:11-12", "b/two.py:14-15"] == result.kept
+    assert "b/two.py:2-9" in result.clusters["id"]
+    done = succeed("dedup", tmp_path / "src", "-o", tmp_path / "out", "--kind", "functions", "--report")
+    assert "files without functions (1)" in done.err
+    assert list(result.kept) == (tmp_path / "out" / "kept.txt").read_text().split()
+    succeed("report", tmp_path / "out", "--out", tmp_path / "again.html")
+    for page in (tmp_path / "out" / "report.html", tmp_path / "again.html"):
+        blocks = re.findall(r'id="block-[^"]*"[^>]*>([^<]*)<', page.read_text(encoding="utf-8"))
+        assert any(b"ys.append" in gzip.decompress(base64.b64decode(block)) for block in blocks)
+    done = succeed("dedup", tmp_path / "src", "-o", tmp_path / "default", "--format", "functions")
+    assert "look like source code" in " ".join(done.err.split())
+
+
 def test_a_kind_is_refused_where_it_sets_nothing(tmp_path: Path) -> None:
     """With passages and files, with a recipe that would decide instead, and an unknown kind."""
     for unknown in (
@@ -140,7 +174,7 @@ def test_a_kind_is_refused_where_it_sets_nothing(tmp_path: Path) -> None:
         lambda: nk.contains([FOLLOW], [FOLLOW], kind="songs"),  # type: ignore[arg-type]
         lambda: nk.Store.create(tmp_path / "s", kind="songs"),  # type: ignore[arg-type]
     ):
-        with pytest.raises(ParameterError, match="articles, products, logs, poems, code, pages"):
+        with pytest.raises(ParameterError, match=", ".join(KINDS)):
             unknown()
     for refused in (
         lambda: nk.compare("a", "b", "char:2", kind="poems"),

@@ -51,7 +51,7 @@ def test_numbers_are_whole(name: str, value: object) -> None:
         ({"norm": 3}, "norm=3 is not allowed; use nfkc, nfc, none"),
         ({"case": None}, "case=None is not allowed; use fold, lower, keep"),
         ({"letters": b"all"}, "letters=b'all' is not allowed; use word, python, all"),
-        ({"cut": 1}, "cut=1 is not allowed; use uax29, jieba, cppjieba, script"),
+        ({"cut": 1}, "cut=1 is not allowed; use uax29, jieba, cppjieba, script, code"),
         ({"features": 1}, "features=1 is not allowed; use segments"),
         ({"weight": None}, "weight=None is not allowed; use segments"),
         ({"top": 5}, "top=5 is not allowed; use segments"),

@@ -394,7 +394,11 @@ def test_json_forms_of_other_versions_are_refused(part: str) -> None:
 GOLDEN_VALUES = [
     *((golden_recipe(entry), GOLDEN["texts"], entry) for entry in GOLDEN["recipes"]),
     # Recipes with folds and `numbers:whole`, on texts with and without such characters.
-    *((nk.Recipe(entry["recipe"]), GOLDEN["slots"]["texts"], entry) for entry in GOLDEN["slots"]["recipes"]),
+    *(
+        (nk.Recipe(entry["recipe"]), GOLDEN[name]["texts"], entry)
+        for name in ("slots", "code")
+        for entry in GOLDEN[name]["recipes"]
+    ),
 ]
 
 

@@ -336,7 +336,7 @@ print((time.process_time() - middle) / imported)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cut:mecab|word:1", "cut=mecab is not allowed; use uax29, jieba, cppjieba, script"),
+        ("cut:mecab|word:1", "cut=mecab is not allowed; use uax29, jieba, cppjieba, script, code"),
         ("cut:jieba|char:4", "use word:n with cut, min_length and tags"),
         ("tags:n|cut:cppjieba|word:1", "tags=n is not allowed; use none without cut:jieba"),
         ("tags:n|cut:script|word:1", "tags=n is not allowed; use none without cut:jieba"),

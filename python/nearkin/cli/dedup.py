@@ -41,6 +41,7 @@ from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
 from nearkin.cli.options import Bits, HexColumn, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
 from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import DedupConfig
+from nearkin.dedup.kinds import kind_format, looks_like_code
 from nearkin.dedup.summary import REASON_WORDS, count_reasons, count_reference, removed_share, total_seconds
 from nearkin.errors import OutputError, bad_parameter, printable
 from nearkin.io.base import REJECTED, AddedColumn, KeptLayout
@@ -61,6 +62,8 @@ BRIEF = (
     *("out", "overwrite", "report", "text_column", "id_column", "threshold", "keep", "labels", "against", "store"),
 )
 """Options that `-h` shows."""
+_SAMPLE = 100
+"""Number of texts from which the command sees that they are source code."""
 EXAMPLE_ROWS = 12
 """Number of rows of clusters that are searched for an example."""
 _FILE_OPTIONS = {
@@ -131,6 +134,8 @@ def dedup(job: Job) -> None:
     from nearkin.cli import distributed
 
     set_num_threads(job.threads)
+    if job.reading.format is None:
+        job = replace(job, reading=replace(job.reading, format=kind_format(job.matching.get("kind"), job.inputs)))
     if job.output.report:
         check_report(job.output.out, job.matching.get("keep"))
     if (engine := distributed.choose_engine(job)) is not None:
@@ -305,6 +310,10 @@ def _dedup_corpus(job: Job, dedup: Callable[..., DedupResult]) -> None:
                 run, lambda result: _write_texts(result, corpus, job, described, target, started), job, store, target
             )
         report_skipped(corpus)
+        if summary["verify"] == "jaccard" and job.matching.get("kind") is None and job.recipe is None:
+            sample = list(corpus.texts(range(0, corpus.rows, corpus.rows // _SAMPLE + 1)))
+            if looks_like_code(sample):
+                warn("texts look like source code, whose symbols do not count: see --kind code and --kind functions")
     name = corpus.kept_name if output.out_layout == "single" else "kept-*"
     kept = None if target is None else Path(output.out) / name
     rows = [*_count_rows(summary, kept), *_finish_checkpoint(checkpoint)]
@@ -491,6 +500,7 @@ def _write_texts(
 
     layout, reading = job.output.out_layout, job.reading
     read_as = {"encoding": reading.encoding, "delimiter": reading.delimiter, "html": corpus.html or None}
+    read_as["format"] = "functions" if corpus.functions else None
     read_as = {name: value for name, value in read_as.items() if value is not None}
     summary = {
         **result.summary,

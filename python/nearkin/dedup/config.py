@@ -758,10 +758,10 @@ class PassagesConfig:
 
     unit: str | Sequence[str] = parts_option(
         "paragraph",
-        help="Compare parts: document, paragraph, line, window:WORDS (several separated by commas), or exact repeats: "
-        "repeat:BYTES, repeat:WORDS:words.",
+        help="Compare parts: document, paragraph, line, function, window:WORDS (several separated by commas), or exact "
+        "repeats: repeat:BYTES, repeat:WORDS:words.",
         metavar="UNIT",
-        choices=("document", "paragraph", "line", "window:", "repeat:"),
+        choices=("document", "paragraph", "line", "function", "window:", "repeat:"),
     )
     min_length: int = parts_option(
         MIN_LENGTH, help="Length, in characters, of the shortest part that is compared.", min=1

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from nearkin.dedup.documents import Cells
 from nearkin.dedup.keep import VALUES
+from nearkin.dedup.kinds import kind_format
 from nearkin.errors import bad_parameter, excerpt
 from nearkin.index.ids import Ids
 from nearkin.io import Corpus, open_corpus
@@ -116,7 +117,9 @@ class DedupInputs:
 
 
 @contextmanager
-def open_inputs(inputs: DedupInputs, names: ColumnNames, argument: str = "texts") -> Iterator[DedupInputs]:
+def open_inputs(
+    inputs: DedupInputs, names: ColumnNames, argument: str = "texts", kind: str | None = None
+) -> Iterator[DedupInputs]:
     """Open a frame or paths as texts or a corpus, with the named columns; other inputs are unchanged.
 
     Parameters
@@ -126,6 +129,8 @@ def open_inputs(inputs: DedupInputs, names: ColumnNames, argument: str = "texts"
         The columns that `text=` and `id=` name.
     argument : str
         The argument that has the texts, for messages.
+    kind : str, optional
+        The kind of the corpus, which may say how source files are read.
 
     Raises
     ------
@@ -148,7 +153,10 @@ def open_inputs(inputs: DedupInputs, names: ColumnNames, argument: str = "texts"
         extra = [
             name for name in (*inputs.values.values(), inputs.sources, inputs.groups, *columns) if isinstance(name, str)
         ]
-        with open_corpus(texts, text_column=names.text, id_column=names.id, extra_columns=extra) as corpus:
+        format = kind_format(kind, texts)
+        with open_corpus(
+            texts, format=format, text_column=names.text, id_column=names.id, extra_columns=extra
+        ) as corpus:
             yield replace(inputs, texts=corpus)
     elif isinstance(texts, (bytes, bytearray, int, float)) or (texts is None and argument == "texts"):
         allowed = "pass a list, a generator or a column of str or None, a frame, or paths"

@@ -8,15 +8,18 @@ r"""Kinds of corpora: recipe, threshold and rules that suit one kind together. N
 | `poems` | editions differ in variant characters (爲 and 为), which weigh much in a short text |
 | `code` | releases of one file share long runs with their punctuation; other files share idioms |
 | `pages` | menus and footers decide over the text of a page; pages of one template differ in a few words |
+| `functions` | a copied function gets other names; what it calls, its operators and keywords remain |
 
 Pages are read by their main text and compared without the frequent lines of their site (`nearkin.dedup.boilerplate`).
-Words of size and colour are English. Each choice was made on one half of labelled corpora and is shown on the other
+Source files are read function by function with `functions` (`nearkin.io.files`). Words of size and colour are English.
+Each choice was made on one half of labelled corpora and is shown on the other
 (`bench/quality.py kinds`; docs/quality.md has the candidates).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from nearkin.errors import bad_parameter, excerpt
@@ -24,7 +27,7 @@ from nearkin.errors import bad_parameter, excerpt
 if TYPE_CHECKING:
     from nearkin.recipe import Recipe
 
-Kind = Literal["articles", "products", "logs", "poems", "code", "pages"]
+Kind = Literal["articles", "products", "logs", "poems", "code", "pages", "functions"]
 
 KIND_HELP = "Kind of texts, which sets recipe, threshold and rules."
 """Help of `--kind`."""
@@ -37,6 +40,8 @@ VARIANT_WORDS = (
 """Words of colour, size and edition in which two products differ."""
 MODEL_NUMBERS = r"pattern:\b\w*\d\w*\b"
 """Words with a digit, such as lds4821ww, which the rule `numbers` reads as 4821."""
+USED_NAMES = r"pattern:\.[A-Za-z_]\w*|\b[A-Z][A-Z_]{2,}\b"
+"""Attributes and constants, which keep their names if a function is copied."""
 
 KINDS: Mapping[Kind, Mapping[str, Any]] = {
     "articles": {"recipe": "word:3|binary|xxh3|minhash:128:fast", "threshold": 0.8},
@@ -49,8 +54,17 @@ KINDS: Mapping[Kind, Mapping[str, Any]] = {
     "poems": {"recipe": "fold:hans|char:4|binary|xxh3|minhash:128:fast", "threshold": 0.7},
     "code": {"recipe": "letters:all|char:12|binary|xxh3|minhash:128:fast", "threshold": 0.8},
     "pages": {"recipe": "word:3|binary|xxh3|minhash:128:fast", "threshold": 0.8},
+    "functions": {
+        "recipe": "cut:code|word:3|binary|xxh3|minhash:128:fast",
+        "threshold": 0.7,
+        "differ": (USED_NAMES,),
+    },
 }
 """Options by kind."""
+
+
+_SYMBOLS = re.compile(r"[(){}\[\];=<>_]")
+_SYMBOL_SHARE = 0.04
 
 
 def kind_options(kind: Any, *, of_corpus: bool = True) -> Mapping[str, Any]:
@@ -71,6 +85,21 @@ def kind_options(kind: Any, *, of_corpus: bool = True) -> Mapping[str, Any]:
     if kind == "pages" and not of_corpus:
         raise bad_parameter("kind", "'pages'", "it for a job alone: pages counts the lines of a corpus")
     return KINDS[kind]
+
+
+def kind_format(kind: Any, inputs: object) -> str | None:
+    """Return the format in which a kind reads files of no known format: functions are documents of their own."""
+    from nearkin.io.inputs import format_of
+
+    names = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+    is_source = all(str(name) != "-" and format_of(str(name)) is None for name in names)
+    return "functions" if kind == "functions" and is_source else None
+
+
+def looks_like_code(texts: Sequence[str | None]) -> bool:
+    """Return True if most texts have the symbols of source code."""
+    shares = [len(_SYMBOLS.findall(text)) / len(text) for text in texts if text]
+    return 2 * sum(share >= _SYMBOL_SHARE for share in shares) > len(shares)
 
 
 def with_kind(args: Mapping[str, Any], *, of_corpus: bool = True) -> dict[str, Any]:

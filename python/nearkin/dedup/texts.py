@@ -133,11 +133,12 @@ def dedup(
 
     Other Parameters
     ----------------
-    kind : {"articles", "products", "logs", "poems", "code", "pages"}, optional
+    kind : {"articles", "products", "logs", "poems", "code", "pages", "functions"}, optional
         A kind of corpus, which sets recipe, threshold and `differ` together, as `nearkin.dedup.kinds` lists them;
-        those that the call passes win. The summary says under `kind_set` what it set. Not with a store. "pages" reads
-        the main text of HTML, leaves out the frequent lines of each source, which the summary lists under
-        `left_out_lines`, and goes with neither `groups` nor hashes of a checkpoint.
+        those that the call passes win. The summary says under `kind_set` what it set. A store must have the settings
+        of the kind. With "functions", each function of a source file is a document. "pages" reads the main text of
+        HTML, leaves out the frequent lines of each source, which the summary lists under `left_out_lines`, and goes
+        with neither a store, `groups` nor hashes of a checkpoint.
     radius : int, optional
         Largest Hamming distance of a candidate, inclusive. Without a recipe it selects SimHash fingerprints; with a
         recipe of that family it follows from threshold and recall by default (`nearkin.theory.simhash_radius`).
@@ -292,9 +293,9 @@ def dedup(
     inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources, columns, groups)  # type: ignore[arg-type]
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
-        inputs = stack.enter_context(open_inputs(inputs, names))
+        inputs = stack.enter_context(open_inputs(inputs, names, kind=config.kind))
         reference = DedupInputs(against, against_ids)  # type: ignore[arg-type]
-        reference = stack.enter_context(open_inputs(reference, names, "against"))
+        reference = stack.enter_context(open_inputs(reference, names, "against", config.kind))
         if config.kind == "pages":
             inputs, reference = _read_pages(inputs), _read_pages(reference)
         saved = None

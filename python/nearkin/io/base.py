@@ -65,6 +65,7 @@ class ReadOptions:
     max_malformed: float = MAX_MALFORMED
     delimiter: str | None = None
     html: Html = False
+    functions: bool = False
     spool_dir: str | os.PathLike[str] | None = None
     excluded: Mapping[str, int] = field(default_factory=dict)
     """Number of files of excluded folders, by description."""
@@ -151,9 +152,11 @@ class Corpus(ABC):
         Read a text column of bytes (Parquet) as hexadecimal digits, two per byte; set before the first batch.
     all_columns : bool
         Read all columns of Parquet, for `other_columns`; set before the first batch.
+    functions : bool
+        True if documents are functions of the files.
     left_out : dict of str to int
-        Number of inputs that are not documents, by description: WARC records such as requests and images, and files
-        of excluded folders.
+        Number of inputs that are not documents, by description: WARC records such as requests and images, files of
+        excluded folders, and files without functions.
     """
 
     def __init__(self, format: Format, sources: list[InputFile], options: ReadOptions) -> None:
@@ -164,6 +167,7 @@ class Corpus(ABC):
         self.extra_columns = options.extra_columns
         self.delimiter = options.delimiter
         self.html: Html = options.html
+        self.functions = options.functions
         self.spool_dir = options.spool_dir
         self.inputs: list[Path] = []
         self.id_note = ""

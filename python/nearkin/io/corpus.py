@@ -62,8 +62,9 @@ def open_corpus(
         `https://`) if fsspec is installed. All have one format; each may also be compressed as .gz, .zst, .bz2, .xz or
         .lz4. JSON is lines or one array.
     format : str, optional
-        jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document) or warc (WARC and WET files of
-        crawls). Default: by file extension.
+        jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document), functions (source files, a
+        document per function, with the id `path:first line-last line`) or warc (WARC and WET files of crawls). Default:
+        by file extension.
     text_column : str or sequence of str, optional
         Column of the text (default: `text`), or several: the text of a record is the values that are not null (in CSV
         not empty), joined by line feeds. Every record has the first of them, unless it is malformed. A str with commas
@@ -149,6 +150,7 @@ def open_corpus(
         max_malformed=max_malformed,
         delimiter=delimiter,
         html=html,
+        functions=format == "functions",
         spool_dir=spool_dir,
         excluded=excluded.counts(),
     )

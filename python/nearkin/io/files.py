@@ -4,6 +4,9 @@ Files are read one after another into batches of about one block. Only the path 
 texts are looked up by reading the file again. The output is a list of paths, `kept.txt`, one per line, relative to the
 input folder (with several inputs, including the folder). The files themselves are not copied.
 
+With the format `functions`, each function of a file is a document (`nearkin.text.chunking`), and its id is the path
+with its first and last line: `io/files.py:31-40`. The rest of a file is left out.
+
 A byte order mark is not part of the text. A file is a malformed record if it is not UTF-8, contains a NUL byte, cannot
 be opened or read, or has a name that cannot be an id.
 """
@@ -11,11 +14,13 @@ be opened or read, or has a name that cannot be an id.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin._core import split_parts
 from nearkin.errors import InputError
 from nearkin.io.base import BLOCK, MAX_RECORD, Corpus
 from nearkin.io.decompress import CHANGED, Reader, check_stamp
@@ -25,39 +30,39 @@ from nearkin.io.values import BadRecord, Batch, Column, PackedTexts
 
 
 class FileCorpus(Corpus):
-    """One document per file."""
+    """One document per file, or per function."""
 
     def _reset(self) -> None:
         super()._reset()
         self._row_sources: list[InputFile] = []
         self._stamps: list[FileStamp | None] = []
+        self._ids: list[str] = []
+        self._parts: list[slice] = []
 
     def _read(self) -> Iterator[Batch]:
         texts: list[bytes] = []
         size = 0
         for source in self._sources:
             text = self._read_file(source)
-            if text is None:
-                continue
-            texts.append(text)
-            size += len(text)
+            texts += text
+            size += sum(map(len, text))
             if size >= BLOCK:
                 yield self._to_batch(texts)
                 texts, size = [], 0
         if texts:
             yield self._to_batch(texts)
 
-    def _read_file(self, source: InputFile) -> bytes | None:
-        """Read a file and register it as the next row; None if it is malformed."""
-        line, text, reason = 1, None, source.rejection
+    def _read_file(self, source: InputFile) -> list[bytes]:
+        """Read a file and register it, or its functions, as the next rows; none if it is malformed."""
+        line, text, reason = 1, b"", source.rejection
         try:
             if not reason:
                 with Reader(source) as reader:
-                    text = _read_text(reader)
+                    read = _read_text(reader)
                     reader.check_unchanged()
                 self.bytes_read += reader.bytes_read
-                too_long = f"the file is longer than {MAX_RECORD >> 20} MiB"
-                line, reason = (1, too_long) if text is None else _find_fault(text)
+                text, too_long = read or b"", f"the file is longer than {MAX_RECORD >> 20} MiB"
+                line, reason = (1, too_long) if read is None else _find_fault(read)
         except InputError as error:
             if not isinstance(error.__cause__, StreamError):
                 raise
@@ -66,25 +71,34 @@ class FileCorpus(Corpus):
             reason = f"can't be read: {error.strerror or error}; change its permissions or leave it out"
         if reason:
             self.malformed.add(BadRecord(source.name, line, reason))
-            return None
-        self._row_sources.append(source)
-        self._stamps.append(reader.stamp)
-        return text
+            return []
+        parts = [("", slice(None))]
+        if self.functions:
+            parts = list(_functions(text))
+            if not parts:
+                self.left_out["files without functions"] = self.left_out.get("files without functions", 0) + 1
+        for lines, part in parts:
+            self._row_sources.append(source)
+            self._stamps.append(reader.stamp)
+            self._ids.append(source.document + lines)
+            self._parts.append(part)
+        return [text[part] for _, part in parts]
 
     def _to_batch(self, texts: list[bytes]) -> Batch:
         first = self.rows
         self.rows += len(texts)
-        ids = Column.of([source.document for source in self._row_sources[first:]])
-        return Batch(first, PackedTexts.of_bytes(texts), ids)
+        return Batch(first, PackedTexts.of_bytes(texts), Column.of(self._ids[first:]))
 
     def _texts(self, rows: NDArray[np.int64]) -> PackedTexts:
         texts = []
-        for row in rows.tolist():
-            source, stamp = self._row_sources[row], self._stamps[row]
+        for source, of_source in groupby(rows.tolist(), self._row_sources.__getitem__):
+            chosen = list(of_source)
+            stamp = self._stamps[chosen[0]]
             with Reader(source) as reader:
                 if stamp is not None and reader.stamp != stamp:
                     raise file_error(source.name, CHANGED)
-                texts.append(_read_text(reader) or b"")
+                text = _read_text(reader) or b""
+                texts += [text[self._parts[row]] for row in chosen]
                 reader.check_unchanged()
         return PackedTexts.of_bytes(texts)
 
@@ -98,7 +112,20 @@ class FileCorpus(Corpus):
             source, stamp = self._row_sources[row], self._stamps[row]
             if source.path is not None:
                 check_stamp(source, stamp, source.path.stat())
-            stream.write(source.document.encode() + b"\n")
+            stream.write(self._ids[row].encode() + b"\n")
+
+
+def _functions(text: bytes) -> Iterator[tuple[str, slice]]:
+    """Iterate over the functions of a file: the end of the id, such as `:31-40`, and the part of the file."""
+    code, line, at, place = text.decode(), 1, 0, 0
+    spans = split_parts([code], "function", 0, np.zeros(0, np.uint64))[2]
+    for start, end in spans.reshape(-1, 2).tolist():
+        line += code.count("\n", at, start)
+        last = line + code.count("\n", start, end)
+        first_byte = place + len(code[at:start].encode())
+        place = first_byte + len(code[start:end].encode())
+        yield f":{line}-{last}", slice(first_byte, place)
+        line, at = last, end
 
 
 def _read_text(reader: Reader) -> bytes | None:

@@ -22,7 +22,7 @@ from nearkin.errors import InputError, bad_parameter, describe_file_type, input_
 from nearkin.io import remote
 from nearkin.io.saved import STORE_LOG
 
-Format = Literal["jsonl", "parquet", "csv", "tsv", "txt", "files", "warc"]
+Format = Literal["jsonl", "parquet", "csv", "tsv", "txt", "files", "functions", "warc"]
 Compression = Literal["", "gz", "zst", "bz2", "xz", "lz4"]
 
 STDIN = "-"
@@ -183,8 +183,8 @@ def resolve(
     inputs : path, or iterable of paths
         Files, globs, folders, URLs, `-` for standard input.
     format : str or None
-        One of jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document), warc; None to follow
-        the file extensions.
+        One of jsonl, parquet, csv, tsv, txt (a document per line), files (a file per document), functions (files that
+        `nearkin.io.files` splits), warc; None to follow the file extensions.
     excluded : ExcludedFolders, optional
         Folders to skip.
 
@@ -198,6 +198,7 @@ def resolve(
     """
     if format is not None and format not in get_args(Format):
         raise bad_parameter("format", repr(format), "one of " + ", ".join(get_args(Format)))
+    format = "files" if format == "functions" else format
     names = [os.fspath(inputs)] if isinstance(inputs, (str, os.PathLike)) else [os.fspath(path) for path in inputs]
     if not names:
         raise bad_parameter("inputs", "[]", "at least one path, glob, folder, or - for standard input")

@@ -90,8 +90,9 @@ def passages(
         As for `nearkin.dedup`. An earlier document is one that comes first in keep order: `keep="first"` is the order
         of the input; with `keep="longest"` longer documents come first.
     unit : str or sequence of str, default "paragraph"
-        document, paragraph, line or window:N (N words on average, cut by their content). Several, also separated by
-        commas, are applied one after another: each later unit searches the text outside of all passages so far.
+        document, paragraph, line, function (of source code) or window:N (N words on average, cut by their content).
+        Several, also separated by commas, are applied one after another: each later unit searches the text outside of
+        all passages so far.
         `repeat:N` (bytes) and `repeat:N:words` find exact repeats, as `nearkin.repeats` does.
     min_length : int, default 40
         Length, in characters, of the shortest chunk that is compared; documents may have any length. Use 20 for

@@ -6,7 +6,7 @@ always written:
 ```
 [norm:nfkc|nfc|none] [fold:hans,lookalikes,accents] [case:fold|lower|keep]
 [letters:word|python|all] [numbers:split|whole]
-[cut:uax29|jieba|cppjieba|script] [user:DIGEST] [stop:NAME,...,DIGEST] [min_length:N] [tags:TAG,...]
+[cut:uax29|jieba|cppjieba|script|code] [user:DIGEST] [stop:NAME,...,DIGEST] [min_length:N] [tags:TAG,...]
     char:N | char:M-N | word:N | word:M-N | given                           feature
     count | binary | log | idf:NAME | idf:DIGEST | textrank | given         weight
     [top:N | top:N%]                                                        number kept
@@ -113,7 +113,8 @@ class Recipe(FrozenRecipe):
     numbers : str
         `split`, or `whole` if points and signs belong to numbers.
     cut : str
-        Word segmenter: `uax29`, `jieba`, `cppjieba`, or `script`, which selects one by script.
+        Word segmenter: `uax29`, `jieba`, `cppjieba`, `script`, which selects one by script, or `code`, the tokens of
+        source code without comments and with folded names.
     user_words : str
         Dictionary entries of the user, one per line.
     stop, stop_words : tuple of str

@@ -204,6 +204,8 @@ def _find_inputs(summary: Mapping[str, Any], folder: Path, notes: list[str]) -> 
     Relative names are resolved from the working directory, then from the parent of the run's folder.
     """
     inputs = [str(name) for name in summary["inputs"]]
+    # The files of a folder follow it.
+    inputs = [name for name in inputs if not any(str(parent) in inputs for parent in Path(name).parents)]
     missing: list[str] = []
     for base in (Path(), folder.resolve().parent):
         names = [name if "://" in name else str(base / name) for name in inputs]

@@ -5,6 +5,7 @@
 | `document` | the complete text |
 | `paragraph` | consecutive lines that are not blank |
 | `line` | the text between two line breaks |
+| `function` | a function of source code, or a type without functions |
 | `window:N` | N words on average (N / 2 to 4 N), cut at boundaries that depend on hashes of words |
 
 Kernel and exact definitions: `crates/nearkin-base/src/text/parts.rs`. Words follow UAX #29, in which an ideograph is a
@@ -27,7 +28,7 @@ from nearkin.text.batches import Texts
 
 NO_LINES: NDArray[np.uint64] = np.zeros(0, np.uint64)
 """The empty list of frequent lines."""
-_SIMPLE = ("document", "paragraph", "line")
+_SIMPLE = ("document", "paragraph", "line", "function")
 _MAX_WORDS = 1 << 20
 _MAX_SYMBOLS = 1 << 30
 
@@ -39,7 +40,7 @@ class Unit:
     Attributes
     ----------
     name : str
-        document, paragraph, line, window:N, repeat:N or repeat:N:words.
+        document, paragraph, line, function, window:N, repeat:N or repeat:N:words.
     kind : str
         The name without its number.
     count : int
@@ -78,7 +79,9 @@ def parse_units(unit: str | Sequence[str]) -> tuple[Unit, ...]:
     if len(set(units)) < len(units):
         raise bad_parameter("unit", repr(unit), "each unit once")
     if len(units) > 1 and any(unit.kind == "repeat" for unit in units):
-        raise bad_parameter("unit", repr(unit), "repeat:N alone, or several of document, paragraph, line and window:N")
+        raise bad_parameter(
+            "unit", repr(unit), "repeat:N alone, or several of document, paragraph, line, function and window:N"
+        )
     return units
 
 
@@ -92,8 +95,8 @@ def _parse_unit(name: str) -> Unit:
     valid = (kind == "window" and rest == digits) or (kind == "repeat" and (rest == digits or suffix == "words"))
     if not valid or not 2 <= number <= maximum:
         allowed = (
-            f"document, paragraph, line, window:N (2 to {_MAX_WORDS:,} words), repeat:N (2 to {_MAX_SYMBOLS:,} "
-            "bytes) or repeat:N:words, or several of the first four separated by commas"
+            f"document, paragraph, line, function, window:N (2 to {_MAX_WORDS:,} words), repeat:N (2 to "
+            f"{_MAX_SYMBOLS:,} bytes) or repeat:N:words, or several of the first five separated by commas"
         )
         raise bad_parameter("unit", repr(name), allowed)
     return Unit(name, kind, number, suffix == "words")
@@ -141,7 +144,7 @@ def split(
     texts : sequence of str or None, or an Arrow string array
         Texts.
     unit : str
-        document, paragraph, line or window:N.
+        document, paragraph, line, function or window:N.
     min_length : int
         Minimum number of characters of a chunk; ignored for documents.
     frequent : (n_lines,) uint64

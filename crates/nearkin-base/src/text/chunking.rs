@@ -4,6 +4,7 @@
 //! |---|---|
 //! | line | the text between two line breaks: U+000A to U+000D, CR LF as one, U+0085, U+2028, U+2029 |
 //! | paragraph | consecutive non-blank lines; U+2029 also ends a paragraph |
+//! | function | a function, or a type without functions ([`crate::text::code`]) |
 //! | window:N | N words on average, with content-defined boundaries |
 //! | document | the text |
 //!
@@ -32,8 +33,8 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::alloc::{self, BestEffortVec};
 use crate::cancel::CancelToken;
 use crate::hash::xxh3;
-use crate::text::ascii_words;
 use crate::text::tokenizer::TextSource;
+use crate::text::{ascii_words, code};
 use crate::{Error, Result};
 
 /// Maximum window size in words.
@@ -48,12 +49,14 @@ pub enum Unit {
     Paragraph,
     /// The text between line breaks.
     Line,
+    /// Functions of source code.
+    Function,
     /// Windows of this many words on average.
     Window(usize),
 }
 
 impl Unit {
-    /// Parse the name of a unit: document, paragraph, line, window:N.
+    /// Parse the name of a unit: document, paragraph, line, function, window:N.
     ///
     /// # Errors
     /// The unit does not exist.
@@ -63,8 +66,9 @@ impl Unit {
             "document" => Ok(Self::Document),
             "paragraph" => Ok(Self::Paragraph),
             "line" => Ok(Self::Line),
+            "function" => Ok(Self::Function),
             _ => name.strip_prefix("window:").and_then(words).map(Self::Window).ok_or_else(|| {
-                let allowed = format!("document, paragraph, line, or window:N with N from 2 to {LONGEST}");
+                let allowed = format!("document, paragraph, line, function, or window:N with N from 2 to {LONGEST}");
                 Error::parameter("unit", format!("{name:?}"), allowed)
             }),
         }
@@ -138,6 +142,7 @@ impl<'a> TextChunks<'a> {
             Unit::Line => lines(text, cancel)
                 .filter(|line| !is_frequent(&text[line.range.clone()], frequent))
                 .for_each(|line| ranges.push(line.range)),
+            Unit::Function => code::functions(text, cancel, |range| ranges.push(range)),
             Unit::Paragraph => blocks(text, frequent, true, cancel, |range| ranges.push(range)),
             Unit::Window(words) if frequent.is_empty() => windows(text, 0..text.len(), words, cancel, &mut ranges)?,
             Unit::Window(words) => {

@@ -36,6 +36,8 @@ pub enum Cut {
     Script(Jieba),
     /// cppjieba's tokens.
     CppJieba,
+    /// Tokens of source code with folded names ([`crate::text::code`]).
+    Code,
 }
 
 impl Cut {
@@ -47,14 +49,15 @@ impl Cut {
         match name {
             "uax29" if user_words.is_empty() => Ok(Self::Uax29),
             "cppjieba" if user_words.is_empty() => Ok(Self::CppJieba),
-            "uax29" | "cppjieba" => Err(Error::parameter(
+            "code" if user_words.is_empty() => Ok(Self::Code),
+            "uax29" | "cppjieba" | "code" => Err(Error::parameter(
                 "user_words",
                 format!("{} words", user_words.len()),
                 "none without cut:jieba or cut:script",
             )),
             "jieba" => Ok(Self::Jieba(Jieba::new(user_words)?)),
             "script" => Ok(Self::Script(Jieba::new(user_words)?)),
-            other => Err(Error::parameter("cut", other, "uax29, jieba, cppjieba or script")),
+            other => Err(Error::parameter("cut", other, "uax29, jieba, cppjieba, script or code")),
         }
     }
 }

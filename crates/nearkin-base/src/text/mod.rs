@@ -1,9 +1,10 @@
-//! From text to weighted features: normalize (`unicode`, `fold`, `numbers`), segment words (`ascii_words`, `cut`,
-//! `jieba`), drop stop words, tokenize (`tokenizer`), weight (`idf`, `textrank`) and keep the heaviest (`keywords`).
+//! From text to weighted features: normalize (`unicode`, `fold`, `numbers`), segment words (`ascii_words`, `code`,
+//! `cut`, `jieba`), drop stop words, tokenize (`tokenizer`), weight (`idf`, `textrank`) and keep the heaviest (`keywords`).
 //! `words` stores lists of words, `contents` identifies exact copies; `columns` reads texts in Arrow's layouts.
 
 mod ascii_words;
 pub mod chunking;
+mod code;
 pub mod columns;
 pub mod contents;
 pub mod cut;

@@ -8,8 +8,9 @@
 //!
 //! Words are, by the recipe's `letters`: `word` the words of UAX #29 that contain a letter or digit; `python` the
 //! maximal runs of Python's `\w`; `all` the runs between white space. With a dictionary ([`crate::text::cut`]) they are
-//! its tokens that contain such a letter, for `all` those that contain anything but white space. No word contains a
-//! space, so joined words are never ambiguous. Stop words, words shorter than the recipe's minimum length, and words of
+//! its tokens that contain such a letter, for `all` those that contain anything but white space. Words of source code are
+//! its tokens, of which names that an author is free to choose are one ([`crate::text::code`]). No word contains a space,
+//! so joined words are never ambiguous. Stop words, words shorter than the recipe's minimum length, and words of
 //! other parts of speech than the recipe's are removed before n-grams are built. A text without letters or words has no
 //! feature.
 //!
@@ -34,6 +35,7 @@ use crate::hash::grams::{self, Grams};
 use crate::hash::idset::IdSet;
 use crate::hash::{FeatureHash, WordHash, xxh3};
 use crate::text::ascii_words;
+use crate::text::code;
 use crate::text::cut::{self, Cut};
 use crate::text::fold::Folds;
 use crate::text::jieba;
@@ -245,6 +247,11 @@ impl Tokenizer {
     fn read(&self, text: &str, scratch: &mut Scratch) -> Result<bool> {
         let Scratch { text: out, read, marks, cut, .. } = scratch;
         marks.clear();
+        if matches!(self.cut, Cut::Code) {
+            self.map.apply(text, read, &cut.cancel)?;
+            code::fold(read, out, &cut.cancel, |_, _| {})?;
+            return Ok(out.is_ascii());
+        }
         let Some(whole) = self.whole_numbers else { return self.map.apply(text, out, &cut.cancel) };
         self.map.apply(text, read, &cut.cancel)?;
         whole.keep(read, out, marks, &cut.cancel)?;
@@ -266,8 +273,11 @@ impl Tokenizer {
         if !tags.is_empty() && !matches!(cut, Cut::Jieba(_)) {
             return Err(Error::parameter("tags", tags.join(","), "none without cut:jieba"));
         }
-        if matches!(cut, Cut::Script(_)) && self.letters != Letters::Word {
-            return Err(Error::parameter("letters", "python or all", "word with cut:script"));
+        if matches!(cut, Cut::Script(_) | Cut::Code) && self.letters != Letters::Word {
+            return Err(Error::parameter("letters", "python or all", "word with cut:script and cut:code"));
+        }
+        if matches!(cut, Cut::Code) && self.whole_numbers.is_some() {
+            return Err(Error::parameter("numbers", "whole", "split with cut:code, in which all numbers are one word"));
         }
         if !(1..=MAX_N).contains(&min_length) {
             return Err(Error::parameter("min_length", min_length, format!("1 to {MAX_N}")));
@@ -544,10 +554,20 @@ impl Tokenizer {
             self.map.apply(text, &mut scratch.read, &scratch.cut.cancel)?;
             whole.shorten(&scratch.read, &mut origins, &scratch.cut.cancel);
         }
-        let characters = |start: usize, end: usize| {
-            let at = |byte: usize| origins[origins.partition_point(|origin: &Origin| origin.end <= byte)];
+        let characters = |origins: &[Origin], start: usize, end: usize| {
+            let at = |byte: usize| origins[origins.partition_point(|origin| origin.end <= byte)];
             (at(start).first, at(end - 1).after)
         };
+        if matches!(self.cut, Cut::Code) {
+            self.map.apply(text, &mut scratch.read, &scratch.cut.cancel)?;
+            let mut of_words = alloc::BestEffortVec::default();
+            code::fold(&scratch.read, &mut scratch.text, &scratch.cut.cancel, |range, end| {
+                let (first, after) = characters(&origins, range.start, range.end);
+                of_words.push(Origin { end, first, after });
+            })?;
+            origins = of_words.into_vec()?;
+        }
+        let characters = |start: usize, end: usize| characters(&origins, start, end);
         let mut spans = Vec::new();
         if let FeatureKind::Word(_) = self.kind {
             let ascii = self.read(text, scratch)?;
@@ -645,6 +665,14 @@ impl Tokenizer {
         match &self.cut {
             Cut::Uax29 => {
                 self.each_plain(text, ascii, &cut.cancel, |start, end| each(start, end, true));
+                Ok(())
+            }
+            Cut::Code => {
+                let mut start = 0;
+                for word in cut.cancel.often(text.split(' ')).filter(|word| !word.is_empty()) {
+                    each(start, start + word.len(), true);
+                    start += word.len() + 1;
+                }
                 Ok(())
             }
             Cut::Script(jieba) => cut::by_script(text, jieba, cut, &mut |start, end| {

@@ -72,7 +72,7 @@ pub struct Slots<'a> {
     pub letters: &'a str,
     /// `split` or `whole`.
     pub numbers: &'a str,
-    /// `uax29`, `jieba`, `cppjieba` or `script`.
+    /// `uax29`, `jieba`, `cppjieba`, `script` or `code`.
     pub cut: &'a str,
     /// Words for the dictionary of `jieba` or `script`, one per line: `word`, then optionally a frequency and a tag.
     pub user_words: &'a str,

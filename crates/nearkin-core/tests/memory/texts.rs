@@ -130,7 +130,7 @@ fn given_features_are_refused_and_given() {
 #[test]
 fn words_and_keywords_are_refused_and_given() {
     let texts = texts();
-    for cut in ["uax29", "jieba", "cppjieba", "script"] {
+    for cut in ["uax29", "jieba", "cppjieba", "script", "code"] {
         let recipe = recipe(&word_slots(1, cut));
         ask(&format!("words: {cut}"), || joined(&recipe.words(&texts.as_slice())?));
     }

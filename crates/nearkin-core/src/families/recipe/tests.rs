@@ -375,7 +375,7 @@ fn slots_that_do_not_fit_are_refused_with_what_is_allowed() {
         (Slots { norm: "nfd", ..Slots::default() }, "norm=nfd is not allowed; use nfkc, nfc or none"),
         (Slots { case: "upper", ..Slots::default() }, "case=upper is not allowed; use fold, lower or keep"),
         (Slots { letters: "ascii", ..Slots::default() }, "letters=ascii is not allowed; use word, python or all"),
-        (Slots { cut: "space", ..word() }, "cut=space is not allowed; use uax29, jieba, cppjieba or script"),
+        (Slots { cut: "space", ..word() }, "cut=space is not allowed; use uax29, jieba, cppjieba, script or code"),
         (Slots { stop: &unknown, ..word() }, "stop=fr is not allowed; use one of en, ja, jieba, zh"),
         (Slots { n: 0, ..Slots::default() }, "n=0 is not allowed; use 1 to 64"),
         (Slots { n: 65, ..word() }, "n=65 is not allowed; use 1 to 64"),
@@ -557,7 +557,7 @@ fn from_hex(text: &str, words: usize) -> Vec<u64> {
 #[test]
 fn golden_fingerprints_come_out_again() {
     let all = golden();
-    for golden in [&all, &all["slots"]] {
+    for golden in [&all, &all["slots"], &all["code"]] {
         for entry in golden["recipes"].as_array().expect("a list") {
             let recipe = recipe_of_json(entry["json"].as_str().expect("a string"));
             for (name, text) in golden["texts"].as_object().expect("a table") {
