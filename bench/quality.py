@@ -31,7 +31,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import textwrap
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -849,16 +848,15 @@ class Renamer(ast.NodeTransformer):
         return node
 
 
-def wheel_functions(name: str, version: str) -> dict[tuple[str, ...], str]:
-    """Download a wheel; return the source of its methods and outermost functions by file and qualified name."""
-    results: dict[tuple[str, ...], str] = {}
+def wheel_functions(name: str, version: str) -> dict[tuple[str, ...], tuple[str, ast.AST]]:
+    """Download a wheel; return its methods and outermost functions by file and qualified name, as source and tree."""
+    results: dict[tuple[str, ...], tuple[str, ast.AST]] = {}
 
     def walk(node: ast.AST, path: tuple[str, ...], text: str) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                results.setdefault(
-                    (*path, child.name), textwrap.dedent(ast.get_source_segment(text, child, padded=True) or "")
-                )
+                source = ast.get_source_segment(text, child, padded=True) or ""
+                results.setdefault((*path, child.name), (source, child))
             elif isinstance(child, ast.ClassDef):
                 walk(child, (*path, child.name), text)
 
@@ -883,11 +881,11 @@ def wheels(chosen: bool, renamed: bool, _data: Path) -> Set:
         sides = [wheel_functions(name, version) for version in (old, new)]
         for path in random.Random(name).sample(sorted(sides[0].keys() & sides[1].keys()), 250):
             for number, side in enumerate(sides):
-                tree = ast.parse(side[path])
+                source, tree = side[path]
                 plain = ast.unparse(Renamer(tree).visit(tree))
                 label = same.setdefault(plain, same.get("/".join(path), "/".join(path)))
                 same.setdefault("/".join(path), label)
-                rows.append({"path": same["/".join(path)], "text": plain if renamed and number else side[path]})
+                rows.append({"path": same["/".join(path)], "text": plain if renamed and number else source})
     return pairs_by_label(rows, "path")
 
 

@@ -29,7 +29,7 @@ FOLDERS = {
     "crates/nearkin-base/src/records": 1_120,
     "crates/nearkin-core/src/segment": 910,
     "crates/nearkin-core/src/store": 1_530,
-    "crates/nearkin-base/src/text": 4_930,
+    "crates/nearkin-base/src/text": 5_290,
     "crates/nearkin-core/src/vectors": 1_560,
     "crates/nearkin-module/src": 10,
     "crates/nearkin-patterns/src": 8_820,
