@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use nearkin_core::families::cross_polytope::Polytope;
 use nearkin_core::families::sparse::{Gaussian, SparseSimHash};
 use nearkin_core::segment::arrays;
-use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, Functions, Quantity, Sparse};
+use nearkin_core::vectors::projection::{self, Affine, Bound as Limit, FewRows, Functions, Quantity, Sparse};
 use nearkin_core::vectors::{random, rotation};
 use nearkin_core::{Error, Result};
 use numpy::{IntoPyArray, PyReadonlyArray2, PyReadwriteArray2};
@@ -219,7 +219,7 @@ macro_rules! few_codes {
         check_length("x", d, columns)?;
         check_length("out", out.len(), n * $width(m))?;
         let (x, a) = ($x.values()?, $a.values()?);
-        let codes = || dispatch!(x, |x| dispatch!(a, |a| projection::$kernel(x, a, (d, $first), functions, $($more,)? out)));
+        let codes = || dispatch!(x, |x| dispatch!(a, |a| FewRows { x, a, dimension: d, first: $first, functions }.$kernel($($more,)? out)));
         detached_unless($py, is_few(n, m, d), codes).map(Array)
     }};
 }
@@ -234,7 +234,7 @@ fn few_sign_codes(
     functions: FewFunctions<'_>,
     mut out: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<Array<f64>> {
-    few_codes!(py, (x, first), a, functions, |m: usize| m.div_ceil(64), out, few_signs)
+    few_codes!(py, (x, first), a, functions, |m: usize| m.div_ceil(64), out, signs)
 }
 
 /// Write bits x·a + offset within `half` of an integer; see `few_sign_codes`.
@@ -249,7 +249,7 @@ fn few_band_codes(
     mut out: PyReadwriteArray2<'_, u64>,
 ) -> PyResult<Array<f64>> {
     check_length("half", half.len(), a.shape().0)?;
-    few_codes!(py, (x, first), a, functions, |m: usize| m.div_ceil(64), out, few_bands, &half)
+    few_codes!(py, (x, first), a, functions, |m: usize| m.div_ceil(64), out, bands, &half)
 }
 
 /// Write keys floor((x·a + offset) / width); see `few_sign_codes`.
@@ -263,7 +263,7 @@ fn few_floor_codes(
     width: f64,
     mut out: PyReadwriteArray2<'_, i64>,
 ) -> PyResult<Array<f64>> {
-    few_codes!(py, (x, first), a, functions, |m: usize| m, out, few_floors, width)
+    few_codes!(py, (x, first), a, functions, |m: usize| m, out, floors, width)
 }
 
 /// Return every product for a CSR matrix with sorted, distinct columns.

@@ -97,6 +97,9 @@ struct Columns {
     _proof: Avx512,
 }
 
+/// What is decided of a row: words of bits or keys, and the columns that are not sure.
+type Decided<'a> = (&'a mut [u64], &'a mut [i64], &'a mut Vec<u32>);
+
 /// Return a number that is at least `value`, with a margin for rounding to `f32` and a few operations.
 #[cfg(target_arch = "x86_64")]
 fn above(value: f64) -> f32 {
@@ -124,14 +127,7 @@ impl Columns {
 /// and constants are kept in registers for the entire row.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-fn row_quick<const KIND: u8>(
-    row: &Row<'_>,
-    all: &Columns,
-    products: &[f32],
-    codes: &mut [u64],
-    keys: &mut [i64],
-    unsure: &mut Vec<u32>,
-) {
+fn row_quick<const KIND: u8>(row: &Row<'_>, all: &Columns, products: &[f32], (codes, keys, unsure): Decided<'_>) {
     use std::arch::x86_64::{
         __m512, _CMP_GT_OQ, _CMP_LE_OQ, _mm512_abs_ps, _mm512_add_ps, _mm512_castps512_ps256, _mm512_cmp_ps_mask,
         _mm512_cvtps_epi64, _mm512_extractf32x8_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_min_ps, _mm512_mul_ps,
@@ -259,13 +255,7 @@ fn eight<P: Real, const KIND: u8>(row: &Row<'_>, products: &[P], at: usize, keys
 /// Decide one row: words of bits or keys, and the columns that are not sure.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl,bmi1,bmi2,popcnt")]
-fn row_avx512<P: Real, const KIND: u8>(
-    row: &Row<'_>,
-    products: &[P],
-    codes: &mut [u64],
-    keys: &mut [i64],
-    unsure: &mut Vec<u32>,
-) {
+fn row_avx512<P: Real, const KIND: u8>(row: &Row<'_>, products: &[P], (codes, keys, unsure): Decided<'_>) {
     let vectorised = products.len() / 8 * 8;
     for start in (0..products.len()).step_by(64) {
         let end = (start + 64).min(products.len());
@@ -294,13 +284,7 @@ fn row_avx512<P: Real, const KIND: u8>(
 }
 
 #[inline(always)]
-fn row_body<P: Real, const KIND: u8>(
-    row: &Row<'_>,
-    products: &[P],
-    codes: &mut [u64],
-    keys: &mut [i64],
-    unsure: &mut Vec<u32>,
-) {
+fn row_body<P: Real, const KIND: u8>(row: &Row<'_>, products: &[P], (codes, keys, unsure): Decided<'_>) {
     if KIND != FLOOR {
         codes.fill(0);
     }
@@ -317,20 +301,14 @@ fn row_body<P: Real, const KIND: u8>(
     }
 }
 
-fn one_row<P: Real, const KIND: u8>(
-    row: &Row<'_>,
-    products: &[P],
-    codes: &mut [u64],
-    keys: &mut [i64],
-    unsure: &mut Vec<u32>,
-) {
+fn one_row<P: Real, const KIND: u8>(row: &Row<'_>, products: &[P], decided: Decided<'_>) {
     match Instructions::best() {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the match has the proof.
-        Instructions::Avx512(_) => unsafe { row_avx512::<P, KIND>(row, products, codes, keys, unsure) },
+        Instructions::Avx512(_) => unsafe { row_avx512::<P, KIND>(row, products, decided) },
         others => others.run(
             #[inline(always)]
-            || row_body::<P, KIND>(row, products, codes, keys, unsure),
+            || row_body::<P, KIND>(row, products, decided),
         ),
     }
 }
@@ -383,14 +361,15 @@ pub(super) fn run<P: Real, const KIND: u8>(
                 column_slack: affine.bound.column_slack,
             };
             let (codes, keys) = (&mut codes[i * words..(i + 1) * words], &mut keys[i * a_row..(i + 1) * a_row]);
+            let decided = (codes, keys, &mut unsure);
             #[cfg(target_arch = "x86_64")]
             match quick.as_ref().zip(P::single(products)) {
                 // SAFETY: `Columns` holds the proof.
-                Some((all, products)) => unsafe { row_quick::<KIND>(&row, all, products, codes, keys, &mut unsure) },
-                None => one_row::<P, KIND>(&row, products, codes, keys, &mut unsure),
+                Some((all, products)) => unsafe { row_quick::<KIND>(&row, all, products, decided) },
+                None => one_row::<P, KIND>(&row, products, decided),
             }
             #[cfg(not(target_arch = "x86_64"))]
-            one_row::<P, KIND>(&row, products, codes, keys, &mut unsure);
+            one_row::<P, KIND>(&row, products, decided);
             positions.extend(unsure.drain(..).map(|column| (at as i64, i64::from(column))));
         }
         positions
@@ -510,8 +489,8 @@ mod tests {
                     let (mut codes, mut others) = (vec![0; words], vec![0; words]);
                     let (mut keys, mut other_keys) = (vec![0; m], vec![0; m]);
                     let (mut unsure, mut other_unsure) = (Vec::new(), Vec::new());
-                    row_body::<f32, { $kind }>(&row, &values, &mut codes, &mut keys, &mut unsure);
-                    one_row::<f32, { $kind }>(&row, &values, &mut others, &mut other_keys, &mut other_unsure);
+                    row_body::<f32, { $kind }>(&row, &values, (&mut codes, &mut keys, &mut unsure));
+                    one_row::<f32, { $kind }>(&row, &values, (&mut others, &mut other_keys, &mut other_unsure));
                     // Keys that are not sure may differ.
                     for &at in &unsure {
                         (keys[at as usize], other_keys[at as usize]) = (0, 0);
@@ -521,7 +500,7 @@ mod tests {
                     if let Some(all) = Columns::of::<f32>(affine, &half) {
                         other_unsure.clear();
                         // SAFETY: `Columns` holds the proof.
-                        unsafe { row_quick::<{ $kind }>(&row, &all, &values, &mut others, &mut other_keys, &mut other_unsure) };
+                        unsafe { row_quick::<{ $kind }>(&row, &all, &values, (&mut others, &mut other_keys, &mut other_unsure)) };
                         for &at in &unsure {
                             other_keys[at as usize] = 0;
                         }

@@ -33,49 +33,91 @@ pub struct Functions<'a> {
 /// Dimensions from which on γ is no longer small.
 const MAX_DIMENSION: usize = 1 << 20;
 
-/// Write packed bits x·aⱼ + offset[j] > 0 of rows into `codes`; return bounds of the norms of the rows, as
-/// [`norm_bounds`].
-///
-/// # Errors
-/// As [`norm_bounds`]; memory runs out.
-pub fn few_signs<X: Real, A: Real>(
-    x: &[X],
-    a: &[A],
-    (d, first): (usize, usize),
-    functions: Functions<'_>,
-    codes: &mut [u64],
-) -> Result<Vec<f64>> {
-    few::<X, A, SIGN>(x, a, (d, first), functions, (&[], 1.0), codes, &mut [])
+/// A few rows to be hashed.
+#[derive(Debug, Clone, Copy)]
+pub struct FewRows<'a, X, A> {
+    /// The rows x.
+    pub x: &'a [X],
+    /// The rows aⱼ of the matrix.
+    pub a: &'a [A],
+    /// Length of a row.
+    pub dimension: usize,
+    /// Number of the first row in messages.
+    pub first: usize,
+    /// Parameters of the functions.
+    pub functions: Functions<'a>,
 }
 
-/// Write packed bits |v − nearest integer| <= half[j], v = x·aⱼ + offset[j], of rows into `codes`.
-///
-/// # Errors
-/// As [`few_signs`].
-pub fn few_bands<X: Real, A: Real>(
-    x: &[X],
-    a: &[A],
-    (d, first): (usize, usize),
-    functions: Functions<'_>,
-    half: &[f64],
-    codes: &mut [u64],
-) -> Result<Vec<f64>> {
-    few::<X, A, BAND>(x, a, (d, first), functions, (half, 1.0), codes, &mut [])
-}
+impl<X: Real, A: Real> FewRows<'_, X, A> {
+    /// Write packed bits x·aⱼ + offset[j] > 0 of the rows into `codes`; return bounds of their norms, as
+    /// [`norm_bounds`].
+    ///
+    /// # Errors
+    /// As [`norm_bounds`]; memory runs out.
+    pub fn signs(self, codes: &mut [u64]) -> Result<Vec<f64>> {
+        self.write::<SIGN>((&[], 1.0), codes, &mut [])
+    }
 
-/// Write keys ⌊(x·aⱼ + offset[j]) / width⌋ of rows into `keys`; out-of-range keys become the ends of `i64`.
-///
-/// # Errors
-/// As [`few_signs`].
-pub fn few_floors<X: Real, A: Real>(
-    x: &[X],
-    a: &[A],
-    (d, first): (usize, usize),
-    functions: Functions<'_>,
-    width: f64,
-    keys: &mut [i64],
-) -> Result<Vec<f64>> {
-    few::<X, A, FLOOR>(x, a, (d, first), functions, (&[], width), &mut [], keys)
+    /// Write packed bits |v − nearest integer| <= half[j], v = x·aⱼ + offset[j], of the rows into `codes`.
+    ///
+    /// # Errors
+    /// As [`Self::signs`].
+    pub fn bands(self, half: &[f64], codes: &mut [u64]) -> Result<Vec<f64>> {
+        self.write::<BAND>((half, 1.0), codes, &mut [])
+    }
+
+    /// Write keys ⌊(x·aⱼ + offset[j]) / width⌋ of the rows into `keys`; out-of-range keys become the ends of `i64`.
+    ///
+    /// # Errors
+    /// As [`Self::signs`].
+    pub fn floors(self, width: f64, keys: &mut [i64]) -> Result<Vec<f64>> {
+        self.write::<FLOOR>((&[], width), &mut [], keys)
+    }
+
+    fn write<const KIND: u8>(
+        self,
+        (half, width): (&[f64], f64),
+        codes: &mut [u64],
+        keys: &mut [i64],
+    ) -> Result<Vec<f64>> {
+        let Self { x, a, dimension: d, first, functions } = self;
+        let norms = norm_bounds(x, d, first)?;
+        let (d, m) = (d.max(1), functions.offset.len());
+        let rule = Rule { offset: functions.offset, half, width };
+        let Some(single) = A::single(a).filter(|_| d < MAX_DIMENSION && m > 0) else {
+            let mut products: Vec<f64> = alloc::try_zeroed(m)?;
+            codes.fill(0);
+            for (row, x) in x.chunks_exact(d).enumerate() {
+                dots(x, a, &mut products);
+                for (j, &product) in products.iter().enumerate() {
+                    put::<KIND>(rule, (row, j), product, codes, keys);
+                }
+            }
+            return Ok(norms);
+        };
+        let mut products: Vec<f32> = alloc::try_zeroed(norms.len().saturating_mul(m))?;
+        let mut narrow: Vec<f32> = Vec::new();
+        for (x, out) in x.chunks_exact(d).zip(products.chunks_exact_mut(m)) {
+            let x = if let Some(x) = X::single(x) {
+                x
+            } else {
+                narrow.clear();
+                narrow.extend(x.iter().map(|value| value.wide() as f32));
+                &narrow
+            };
+            products_single(x, single, out);
+        }
+        let relative = (d.div_ceil(16) + 16) as f64 / f64::from(1 << 24);
+        let rows: Vec<f64> = norms.iter().map(|norm| 2.0 * relative / (1.0 - relative) * norm).collect();
+        let bound = Bound { rows: &rows, columns: functions.norms, row_slack: &[], column_slack: functions.slack };
+        let affine = Affine { factor: 1.0, row_offset: &[], offset: functions.offset, bound };
+        let (rows, columns) = run::<f32, KIND>(&products, affine, (half, width), codes, keys);
+        let again = exact(x, a, d, (&rows, &columns), Quantity::Product);
+        for ((&row, &column), product) in rows.iter().zip(&columns).zip(again) {
+            put::<KIND>(rule, (row as usize, column as usize), product, codes, keys);
+        }
+        Ok(norms)
+    }
 }
 
 /// Parameters of the codes of a row.
@@ -100,53 +142,6 @@ fn put<const KIND: u8>(rule: Rule<'_>, (row, j): (usize, usize), product: f64, c
     };
     let word = &mut codes[row * m.div_ceil(64) + j / 64];
     *word = *word & !(1 << (j % 64)) | u64::from(bit) << (j % 64);
-}
-
-fn few<X: Real, A: Real, const KIND: u8>(
-    x: &[X],
-    a: &[A],
-    (d, first): (usize, usize),
-    functions: Functions<'_>,
-    (half, width): (&[f64], f64),
-    codes: &mut [u64],
-    keys: &mut [i64],
-) -> Result<Vec<f64>> {
-    let norms = norm_bounds(x, d, first)?;
-    let (d, m) = (d.max(1), functions.offset.len());
-    let rule = Rule { offset: functions.offset, half, width };
-    let Some(single) = A::single(a).filter(|_| d < MAX_DIMENSION && m > 0) else {
-        let mut products: Vec<f64> = alloc::try_zeroed(m)?;
-        codes.fill(0);
-        for (row, x) in x.chunks_exact(d).enumerate() {
-            dots(x, a, &mut products);
-            for (j, &product) in products.iter().enumerate() {
-                put::<KIND>(rule, (row, j), product, codes, keys);
-            }
-        }
-        return Ok(norms);
-    };
-    let mut products: Vec<f32> = alloc::try_zeroed(norms.len().saturating_mul(m))?;
-    let mut narrow: Vec<f32> = Vec::new();
-    for (x, out) in x.chunks_exact(d).zip(products.chunks_exact_mut(m)) {
-        let x = if let Some(x) = X::single(x) {
-            x
-        } else {
-            narrow.clear();
-            narrow.extend(x.iter().map(|value| value.wide() as f32));
-            &narrow
-        };
-        products_single(x, single, out);
-    }
-    let relative = (d.div_ceil(16) + 16) as f64 / f64::from(1 << 24);
-    let rows: Vec<f64> = norms.iter().map(|norm| 2.0 * relative / (1.0 - relative) * norm).collect();
-    let bound = Bound { rows: &rows, columns: functions.norms, row_slack: &[], column_slack: functions.slack };
-    let affine = Affine { factor: 1.0, row_offset: &[], offset: functions.offset, bound };
-    let (rows, columns) = run::<f32, KIND>(&products, affine, (half, width), codes, keys);
-    let again = exact(x, a, d, (&rows, &columns), Quantity::Product);
-    for ((&row, &column), product) in rows.iter().zip(&columns).zip(again) {
-        put::<KIND>(rule, (row as usize, column as usize), product, codes, keys);
-    }
-    Ok(norms)
 }
 
 /// Compute the products of `N` rows with x, in sixteen lanes.
@@ -305,11 +300,12 @@ mod tests {
                         put::<FLOOR>(rule, (at / m, at % m), product, &mut [], &mut keys);
                     }
                     let (mut codes, mut found) = (vec![u64::MAX; rows * words], vec![7; rows * m]);
-                    few_signs($x, $a, (d, 0), functions, &mut codes).expect("signs");
+                    let batch = FewRows { x: $x, a: $a, dimension: d, first: 0, functions };
+                    batch.signs(&mut codes).expect("signs");
                     prop_assert_eq!(&expected[0], &codes);
-                    few_bands($x, $a, (d, 0), functions, &half, &mut codes).expect("bands");
+                    batch.bands(&half, &mut codes).expect("bands");
                     prop_assert_eq!(&expected[1], &codes);
-                    few_floors($x, $a, (d, 0), functions, width, &mut found).expect("floors");
+                    batch.floors(width, &mut found).expect("floors");
                     prop_assert_eq!(&keys, &found);
                 };
             }

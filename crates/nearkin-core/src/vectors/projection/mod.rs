@@ -31,7 +31,7 @@ use crate::cpu::features::Avx512;
 use crate::cpu::features::Instructions;
 use crate::{Error, Result};
 pub use decide::{Affine, Bound, Unsure, bands, floors, signs};
-pub use few::{Functions, few_bands, few_floors, few_signs};
+pub use few::{FewRows, Functions};
 
 /// `f32` or `f64`.
 pub trait Real: Copy + Send + Sync + 'static + sealed::Sealed {
