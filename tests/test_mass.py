@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 42_095, "crates": 47_230, "tests": 50_205, "bench": 6_505}
+TOTALS = {"python": 42_100, "crates": 47_230, "tests": 50_205, "bench": 6_505}
 """Ceilings of whole trees."""
 
 FOLDERS = {
