@@ -302,7 +302,7 @@ def _parse_features(features: list[Any], cutoff: int) -> Weighted:
         except ValueError:
             raise bad_parameter("features", repr(item), "str or (str, weight)") from None
         in_block = isinstance(weight, int) and weight <= cutoff
-        if not isinstance(feature, str) or not isinstance(weight, (numbers.Real, decimal.Decimal)):
+        if not isinstance(feature, str) or not _is_number(weight):
             kinds = f"({type(feature).__name__}, {type(weight).__name__})"
             raise TypeError(f"a feature is a {kinds}; use a str or (str, weight)")
         if not isinstance(weight, int) and not math.isfinite(weight):
@@ -310,6 +310,10 @@ def _parse_features(features: list[Any], cutoff: int) -> Weighted:
         weight = int(weight) if isinstance(weight, numbers.Integral) else weight
         weighted.append((feature, weight, in_block))
     return weighted
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (numbers.Real, decimal.Decimal))
 
 
 def _pack(bits: npt.NDArray[np.bool_]) -> int:

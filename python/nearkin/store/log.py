@@ -654,10 +654,14 @@ class Log:
                 # A commit counts only if it is in the folder that the path names.
                 self.check_not_replaced()
                 self._check_wal()
-                if self._commits is not None and self._mark is not None:
-                    self._commits.write(self._mark)
+                self._write_mark()
             finally:
                 self._rollback()
+
+    def _write_mark(self) -> None:
+        """Write the number of the commit outside of SQLite."""
+        if self._commits is not None and self._mark is not None:
+            self._commits.write(self._mark)
 
     def _begin_writing(self) -> None:
         """Begin a transaction as soon as no other writer has one."""
