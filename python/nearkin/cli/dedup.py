@@ -41,7 +41,7 @@ from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
 from nearkin.cli.options import Bits, HexColumn, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
 from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.kinds import kind_format, looks_like_code
+from nearkin.dedup.kinds import kind_format
 from nearkin.dedup.summary import REASON_WORDS, count_reasons, count_reference, removed_share, total_seconds
 from nearkin.errors import OutputError, bad_parameter, printable
 from nearkin.io.base import REJECTED, AddedColumn, KeptLayout
@@ -62,8 +62,6 @@ BRIEF = (
     *("out", "overwrite", "report", "text_column", "id_column", "threshold", "keep", "labels", "against", "store"),
 )
 """Options that `-h` shows."""
-_SAMPLE = 100
-"""Number of texts from which the command sees that they are source code."""
 EXAMPLE_ROWS = 12
 """Number of rows of clusters that are searched for an example."""
 _FILE_OPTIONS = {
@@ -310,10 +308,6 @@ def _dedup_corpus(job: Job, dedup: Callable[..., DedupResult]) -> None:
                 run, lambda result: _write_texts(result, corpus, job, described, target, started), job, store, target
             )
         report_skipped(corpus)
-        if summary["verify"] == "jaccard" and job.matching.get("kind") is None and job.recipe is None:
-            sample = list(corpus.texts(range(0, corpus.rows, corpus.rows // _SAMPLE + 1)))
-            if looks_like_code(sample):
-                warn("texts look like source code, whose symbols do not count: see --kind code and --kind functions")
     name = corpus.kept_name if output.out_layout == "single" else "kept-*"
     kept = None if target is None else Path(output.out) / name
     rows = [*_count_rows(summary, kept), *_finish_checkpoint(checkpoint)]
@@ -634,6 +628,11 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
         if lines := summary.get("left_out_lines"):
             yield lines["lines"], "frequent lines of sources left out of the comparison: see summary.json"
         yield "", f"kind {summary['kind']} set {'; '.join(options) or 'nothing: all its options were given'}"
+    if hint := summary.get("kind_hint"):
+        counts = (
+            f"of the first {hint['sample']:,} it removes {hint['removed_by_kind']:,}, the default {hint['removed']:,}"
+        )
+        yield "", f"--kind {hint['kind']} may suit: most texts have {hint['sign']}; {counts}"
     yield "", f"recipe {summary['recipe']}"
 
 

@@ -19,7 +19,7 @@ Each choice was made on one half of labelled corpora and is shown on the other
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from nearkin.errors import bad_parameter, excerpt
@@ -38,7 +38,7 @@ VARIANT_WORDS = (
     r"|premium|mac|windows|win)\b"
 )
 """Words of colour, size and edition in which two products differ."""
-MODEL_NUMBERS = r"pattern:\b\w*\d\w*\b"
+MODEL_NUMBERS = r"pattern:(?i)\b\w*\d\w*\b"
 """Words with a digit, such as lds4821ww, which the rule `numbers` reads as 4821."""
 USED_NAMES = r"pattern:\.[A-Za-z_]\w*|\b[A-Z][A-Z_]{2,}\b"
 """Attributes and constants, which keep their names if a function is copied."""
@@ -65,6 +65,11 @@ KINDS: Mapping[Kind, Mapping[str, Any]] = {
 
 _SYMBOLS = re.compile(r"[(){}\[\];=<>_]")
 _SYMBOL_SHARE = 0.04
+_TAG = re.compile(r"<(?:!doctype html|html|head|body|div|p|td|a href)\b[^<]*>", re.IGNORECASE)
+_TITLE = 80
+"""Characters of a long title."""
+_MIN_TEXTS = 20
+"""Number of texts from which on a kind is guessed."""
 
 
 def kind_options(kind: Any, *, of_corpus: bool = True) -> Mapping[str, Any]:
@@ -96,10 +101,25 @@ def kind_format(kind: Any, inputs: object) -> str | None:
     return "functions" if kind == "functions" and is_source else None
 
 
-def looks_like_code(texts: Sequence[str | None]) -> bool:
-    """Return True if most texts have the symbols of source code."""
-    shares = [len(_SYMBOLS.findall(text)) / len(text) for text in texts if text]
-    return 2 * sum(share >= _SYMBOL_SHARE for share in shares) > len(shares)
+def guess_kind(texts: Sequence[str]) -> tuple[Kind, str] | None:
+    r"""Return the kind that more than half of the texts look like, and what they have; None if there is none.
+
+    Examples
+    --------
+    >>> from nearkin.dedup.kinds import guess_kind
+    >>> guess_kind(["def f(x):\n    return g(x)"] * 20)
+    ('code', 'the symbols of source code')
+    """
+    signs: tuple[tuple[Kind, str, Callable[[str], bool]], ...] = (
+        ("pages", "tags of HTML", lambda text: _TAG.search(text) is not None),
+        ("code", "the symbols of source code", lambda text: len(_SYMBOLS.findall(text)) >= _SYMBOL_SHARE * len(text)),
+        ("titles", f"at most {_TITLE} characters", lambda text: len(text) <= _TITLE),
+    )
+    given = [text for text in texts if text.strip()]
+    for kind, sign, has in signs:
+        if len(given) >= _MIN_TEXTS and 2 * sum(map(has, given)) > len(given):
+            return kind, sign
+    return None
 
 
 def with_kind(args: Mapping[str, Any], *, of_corpus: bool = True) -> dict[str, Any]:

@@ -207,6 +207,7 @@ class DedupDetails(RunDetails, total=False):
     groups: GroupCounts
     shrink_to: ShrinkChoice
     left_out_lines: LeftOutSummary
+    kind_hint: KindHint
 
 
 class LeftOutLine(TypedDict):
@@ -222,6 +223,16 @@ class LeftOutSummary(TypedDict):
 
     lines: int
     first: list[LeftOutLine]
+
+
+class KindHint(TypedDict):
+    """A kind that the texts look like, the sign that most have, and removals in a sample: by default, with the kind."""
+
+    kind: str
+    sign: str
+    sample: int
+    removed: int
+    removed_by_kind: int
 
 
 class ClusterCounts(TypedDict):

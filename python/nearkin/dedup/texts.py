@@ -29,6 +29,7 @@ from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_dis
 from nearkin.dedup.groups import GROUP, Groups, UnhashedRows
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.keep import column_key, values_by_column
+from nearkin.dedup.kinds import guess_kind
 from nearkin.dedup.labels import LabelsInput, PairLabels
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus, ReferenceProvider, SearchableReference
 from nearkin.dedup.result import DedupResult
@@ -45,7 +46,7 @@ from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus, OutputDir
 from nearkin.io.arrow import is_arrow, to_values
 from nearkin.io.html import read_text
-from nearkin.progress import Progress, ShowProgress, mark_reference, reporting
+from nearkin.progress import Progress, ShowProgress, ignore_progress, mark_reference, reporting
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, iterate_batches
 
@@ -53,7 +54,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from nearkin.dedup.candidates import TextCandidateSource
+    from nearkin.dedup.candidates import TextBatch, TextCandidateSource
+
+
+_SAMPLE, _SAMPLE_CHARACTERS = 1000, 1 << 22
+"""Maximum number of the first texts, and of their characters, by which a kind is named."""
+_DEFAULT_FEATURES = "char:4|binary|xxh3|minhash"
 
 
 def dedup(
@@ -393,8 +399,10 @@ def _run(
     report: Progress,
     labels: PairLabels | None,
     checkpoint: JobCheckpoint | None,
+    *,
+    hint: bool = True,
 ) -> DedupResult:
-    """Deduplicate open inputs."""
+    """Deduplicate open inputs; with `hint` the summary names a kind that the texts look like."""
     timer = StageTimer()
     logs = [None if checkpoint is None else HashLog(checkpoint, kind) for kind in ("documents", "older")]
     if inputs.groups is not None:
@@ -409,6 +417,7 @@ def _run(
         source = counts[0] if counts else config.candidate_source
         new, columns = hash_inputs(inputs, source, report, timer, None if counts else logs[0])
         older = None if store is not None else _read_older(against, config, report, logs[1], counts[1:])
+    sample = _sample_texts(new, config) if hint else []
     lines = None
     if counts:
         parts = [new, older] if isinstance(older, HashedDocuments) else [new]
@@ -425,6 +434,9 @@ def _run(
         result = run_stages(new, reference, config, timer, report, labels, checkpoint)
         if lines is not None:
             result.summary["left_out_lines"] = lines
+        if sample:
+            with timer("hint"):
+                _add_hint(result, sample)
         return result
     check_sink(store, against.texts, config)
     texts = inputs.texts
@@ -437,6 +449,37 @@ def _run(
         columns=columns,
         output=output,
     )
+
+
+def _sample_texts(documents: HashedDocuments, config: DedupConfig) -> list[str]:
+    """Return the first texts; none with a recipe or rules of the caller, who has chosen."""
+    if config.verify != "jaccard" or config.differ or not str(config.recipe).startswith(_DEFAULT_FEATURES):
+        return []
+    ends = np.cumsum(documents.lengths[:_SAMPLE].astype(np.int64))
+    texts: TextBatch = documents.look_up(np.arange(np.searchsorted(ends, _SAMPLE_CHARACTERS, "right")))
+    return [text or "" for text in (to_values(texts, "texts") if is_arrow(texts) else texts)]
+
+
+def _add_hint(result: DedupResult, sample: list[str]) -> None:
+    """Add to the summary the kind that a sample looks like, with what it loses by default and with the kind."""
+    if (guess := guess_kind(sample)) is None:
+        return
+    kind, sign = guess
+    removed: list[int] = []
+    for each in (None, kind):
+        inputs, older = DedupInputs(sample), DedupInputs(None)
+        inputs = _read_pages(inputs) if each == "pages" else inputs
+        config = DedupConfig.from_args(kind=each)
+        removed.append(
+            _run(inputs, older, None, None, config, ignore_progress, None, None, hint=False).summary["removed"]
+        )
+    result.summary["kind_hint"] = {
+        "kind": kind,
+        "sign": sign,
+        "sample": len(sample),
+        "removed": removed[0],
+        "removed_by_kind": removed[1],
+    }
 
 
 def _read_older(

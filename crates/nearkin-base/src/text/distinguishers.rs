@@ -11,7 +11,7 @@
 //!
 //! Numbers are compared as written, except for digits of other scripts (٣ is 3), commas between groups of three digits
 //! (1,000 is 1000; likewise points if a comma follows: 1.000,5) and a single decimal comma (1,5 is 1.5). Days are
-//! compared by meaning (Mon is Monday).
+//! compared by meaning (Mon is Monday), and matches of an expression that begins with `(?i)` without their case.
 //!
 //! Two texts *differ* if each has a distinguisher that the other does not have, or has less often: one number in place
 //! of another, not one more. A text that lost a paragraph, or has a date in a separate line, does not differ from the
@@ -33,6 +33,7 @@ use crate::{Error, Result, alloc};
 pub const NAMES: [&str; 4] = ["numbers", "days", "signs", "symbols"];
 /// Prefix of a user's rule.
 pub const PATTERN: &str = "pattern:";
+const IGNORE_CASE: &str = "(?i)";
 
 /// A rule.
 #[derive(Clone, Debug)]
@@ -133,7 +134,10 @@ impl Rule {
             Self::Signs => signs(text, found),
             Self::Symbols => symbols(text, found),
             Self::Pattern(pattern) => {
-                pattern.find_iter(text).filter(|part| !part.is_empty()).for_each(|part| found(part.as_str()));
+                let fold = pattern.as_str().starts_with(IGNORE_CASE);
+                for part in pattern.find_iter(text).map(|part| part.as_str()).filter(|part| !part.is_empty()) {
+                    if fold { found(&part.to_lowercase()) } else { found(part) }
+                }
             }
         }
     }
@@ -377,6 +381,7 @@ mod tests {
     #[test]
     fn a_rule_of_the_callers_finds_what_it_matches() {
         assert_eq!(["v1", "v22"].to_vec(), list(r"pattern:v\d*", "v1 and v22; x"));
+        assert_eq!(["a1", "b"].to_vec(), list(r"pattern:(?i)[a-z]\d?", "A1 B"));
         assert_eq!(Vec::<String>::new(), list("pattern:x*", "none"));
         for wrong in ["pattern:", "pattern:(", r"pattern:(a)\1", "number", "Numbers", ""] {
             let error = Distinguishers::new(&[wrong.to_owned()]).expect_err(wrong).to_string();
