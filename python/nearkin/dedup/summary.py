@@ -288,7 +288,7 @@ def summarize_family(family: FamilySummary, verify: str) -> tuple[FamilySummary,
     If candidates are verified by another measure than the one that the family's law is about, the expected recall is
     None and a warning says so.
     """
-    if "expected_recall" not in family or "sketch_size" in family or verify not in ("containment", "indel"):
+    if "expected_recall" not in family or "sketch_size" in family or verify not in ("containment", "indel", "words"):
         return family, []
     mend = "a larger radius or recall finds more"
     if verify == "containment":

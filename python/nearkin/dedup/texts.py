@@ -101,7 +101,7 @@ def dedup(
     recipe : Recipe, str or None
         Defines the features of a text and its hashes; None for the default, MinHash of distinct 4-grams with as many
         values as the bands need.
-    measure : {"jaccard", "containment", "indel"}, default "jaccard"
+    measure : {"jaccard", "containment", "indel", "words"}, default "jaccard"
         The similarity that the threshold bounds, which also verifies candidates. "containment" is
         the share of the smaller text's features that the larger one has. It has candidates of its own, independent of
         the recipe's family, so `radius` must be None.
@@ -143,7 +143,7 @@ def dedup(
         With minhash: the numbers of bands and of rows, such as "29x8". By default they follow from threshold, recall,
         the number of documents, and the similarity of unrelated ones among the first 2,000 documents: more rows leave
         fewer unrelated candidates. The same bands give the same result wherever the job runs.
-    verify : {"jaccard", "containment", "indel", "signature", "none"}, default "jaccard"
+    verify : {"jaccard", "containment", "indel", "words", "signature", "none"}, default "jaccard"
         The names of `measure` have the same meaning here. With a `radius` or a store, candidates for
         "containment" are those of the fingerprints, and no recall is promised. "signature", with minhash, takes the
         share of equal values of signatures as the similarity; "none" takes every candidate as a match.
