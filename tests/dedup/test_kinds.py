@@ -46,6 +46,62 @@ def test_poems_with_variant_characters_are_copies() -> None:
     assert [0, 1] == nk.dedup([FOLLOW.replace("覺曉", "觉晓"), VARIANT]).kept
 
 
+@pytest.mark.parametrize("shape", ["{}", "a long title of the report on the safety of {} in ships and trains"])
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("SR-2023-052", "SR-2023-053"),
+        ("Amendment 16", "Amendment 17"),
+        ("256GB", "512 GB"),
+        ("volume I", "volume II"),
+        ("Part 11", "Part 111"),
+        ("introduction to algebra", "introduction to topology"),
+        ("the north gate", "the south gate"),
+        ("第三册的内容", "第四册的内容"),
+    ],
+)
+def test_titles_with_another_number_or_word_are_kept(pair: tuple[str, str], shape: str) -> None:
+    """Whatever their length, and in a store too."""
+    titles = [shape.format(part) for part in pair]
+    assert [0, 1] == nk.dedup(titles, kind="titles").kept
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("dark mode in the editor", "dark mode in their editor"),
+        ("dark mode in the editor", "Editor: dark mode"),
+        ("introduction to topology", "introducton to topolgoy"),
+        ("a disk of 256GB", "a disk of 256 GB"),
+        ("在圖書館的同學", "在圖書館的童學"),
+        ("在圖書館的同學", "在圖書館的學同"),
+    ],
+)
+def test_titles_with_the_same_words_are_copies(pair: tuple[str, str], tmp_path: Path) -> None:
+    """In a job, in a store, and by the function of pairs."""
+    assert [0] == nk.dedup(pair, kind="titles").kept
+    assert nk.similarity(pair, [0], [1], measure="words")[0] >= KINDS["titles"]["threshold"]
+    with nk.Store.create(tmp_path / "s", **KINDS["titles"]) as store:
+        store.add([pair[0]])
+        assert ["near"] == store.check(pair[1:]).status
+
+
+def test_a_measure_replaces_the_verification_of_a_kind() -> None:
+    """The kind sets the other options."""
+    config = DedupConfig.from_args(kind="titles", measure="jaccard")
+    assert ("jaccard", 0.85) == (config.verify, config.threshold)
+    assert "verify" not in dict(config.kind_set)
+
+
+@pytest.mark.parametrize(("text", "named"), [("{} is a short title", True), ("{} is " + "a long text " * 9, False)])
+def test_the_command_names_the_kind_of_short_texts(tmp_path: Path, text: str, named: bool) -> None:
+    """Unless a kind or a measure was chosen."""
+    source = write_jsonl(tmp_path / "in.jsonl", {str(i): text.format(name) for i, name in enumerate("abc")})
+    for number, extra in enumerate([(), ("--kind", "titles"), ("--measure", "indel")]):
+        done = succeed("dedup", source, "-o", tmp_path / str(number), *extra)
+        assert (named and not extra) == ("--kind titles" in " ".join(done.err.split()))
+
+
 @pytest.mark.parametrize(
     "options", [{"threshold": 0.95}, {"differ": "none"}, {"recipe": "char:5|binary|xxh3|minhash:64"}]
 )
@@ -80,7 +136,7 @@ def test_the_command_applies_a_kind(tmp_path: Path) -> None:
 
 def test_a_kind_is_refused_where_it_sets_nothing(tmp_path: Path) -> None:
     """With a store, passages and files; and an unknown kind."""
-    with pytest.raises(ParameterError, match="articles, products, logs, poems, code"):
+    with pytest.raises(ParameterError, match="articles, products, logs, poems, titles, code"):
         nk.dedup([FOLLOW], kind="songs")  # type: ignore[arg-type]
     with nk.Store.create(tmp_path / "s") as store, pytest.raises(ParameterError, match="None with a store"):
         nk.dedup([FOLLOW], kind="poems", store=store)

@@ -34,6 +34,7 @@ from nearkin.dedup.candidates import (
     SimHashCandidates,
     TextCandidateSource,
     TlshCandidates,
+    feature_threshold,
 )
 from nearkin.dedup.candidates.codes import CodeCandidates, CodeRecipe
 from nearkin.dedup.cluster import MAX_COMPARISONS
@@ -297,7 +298,7 @@ class DedupConfig(_ClusterOptions):
     )
     kind: Kind | None = matching_option(
         None,
-        help="Kind of corpus, which sets recipe, threshold and --differ together; options given beside it win.",
+        help="Kind of corpus, which sets recipe, threshold, verification and --differ together; options given beside it win.",
         choices=get_args(Kind),
     )
     threshold: float = matching_option(
@@ -499,7 +500,7 @@ class DedupConfig(_ClusterOptions):
         by_share = self.verify == "signature"
         return MinHashCandidates(
             self.recipe,
-            self.threshold,
+            feature_threshold(self.verify, self.threshold),
             self.recall,
             bands=self.bands,
             by_share=by_share,

@@ -1,4 +1,4 @@
-r"""Kinds of corpora: recipe, threshold and rules that suit one kind together. None is the default.
+r"""Kinds of corpora: recipe, threshold, measure and rules that suit one kind together. None is the default.
 
 | kind | why |
 |---|---|
@@ -6,6 +6,7 @@ r"""Kinds of corpora: recipe, threshold and rules that suit one kind together. N
 | `products` | records of one catalogue differ in a number, a model, a size or a colour |
 | `logs` | a line is a copy if its words are in the same order; a number counts as one word |
 | `poems` | editions differ in variant characters (爲 and 为), which weigh much in a short text |
+| `titles` | words in any order, with typing errors; another number or word makes another title |
 | `code` | releases of one file share long runs with their punctuation; other files share idioms |
 
 Words of size and colour are English. Each choice was made on one half of labelled corpora and is shown on the other
@@ -19,7 +20,7 @@ from typing import Any, Literal
 
 from nearkin.errors import bad_parameter
 
-Kind = Literal["articles", "products", "logs", "poems", "code"]
+Kind = Literal["articles", "products", "logs", "poems", "titles", "code"]
 
 VARIANT_WORDS = (
     r"pattern:(?i)\b(?:black|white|silver|gr[ae]y|red|blue|green|pink|purple|orange|yellow|brown|gold|titanium|chrome"
@@ -39,6 +40,7 @@ KINDS: Mapping[Kind, Mapping[str, Any]] = {
     },
     "logs": {"recipe": "word:2|binary|xxh3|minhash:128:fast", "threshold": 0.8},
     "poems": {"recipe": "fold:hans|char:4|binary|xxh3|minhash:128:fast", "threshold": 0.7},
+    "titles": {"recipe": "char:1-2|binary|xxh3|minhash:128:fast", "threshold": 0.85, "verify": "words"},
     "code": {"recipe": "letters:all|char:12|binary|xxh3|minhash:128:fast", "threshold": 0.8},
 }
 """Options by kind."""
@@ -65,5 +67,8 @@ def with_kind(args: Mapping[str, Any]) -> dict[str, Any]:
     ParameterError
         An unknown kind.
     """
-    chosen = {name: value for name, value in kind_options(args["kind"]).items() if args.get(name) is None}
+    given = {name for name, value in args.items() if value is not None}
+    # A measure sets the verification.
+    given |= {"verify"} if "measure" in given else set()
+    chosen = {name: value for name, value in kind_options(args["kind"]).items() if name not in given}
     return {**args, **chosen, "kind_set": tuple(chosen.items())}

@@ -276,6 +276,8 @@ class DedupResult:
         similarity.
     groups : Column or None
         With groups, the group of each document by row. The tables name groups; rows and ids are those of documents.
+    median_length : float
+        Median length of the documents, in characters of texts and bytes of files; 0 if it is unknown.
     """
 
     kept_rows: NDArray[np.int64]
@@ -286,6 +288,7 @@ class DedupResult:
     weights: NDArray[np.int64]
     near_misses: PairTable | None = None
     groups: Column | None = None
+    median_length: float = 0.0
 
     @cached_property
     def kept(self) -> IdList:

@@ -261,7 +261,9 @@ def make_result(
         share = pair_probability(near.sampled, near.kept)
         removed = np.asarray(clusters.compact["similarity"], np.float64)[listed]
         summary["thresholds"] = estimate_thresholds(summary, removed, near.similarity, share)
-    return DedupResult(np.flatnonzero(kept), clusters, pairs, summary, new.ids, weights[kept], near_misses)
+    length = float(np.median(new.lengths)) if len(new) else 0.0
+    found = clusters, pairs, summary, new.ids, weights[kept], near_misses
+    return DedupResult(np.flatnonzero(kept), *found, median_length=length)
 
 
 def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal: float) -> Representatives:

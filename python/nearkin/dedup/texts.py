@@ -127,8 +127,8 @@ def dedup(
 
     Other Parameters
     ----------------
-    kind : {"articles", "products", "logs", "poems", "code"}, optional
-        A kind of corpus, which sets recipe, threshold and `differ` together, as `nearkin.dedup.kinds` lists them;
+    kind : {"articles", "products", "logs", "poems", "titles", "code"}, optional
+        A kind of corpus, which sets recipe, threshold, verification and `differ` together, as `nearkin.dedup.kinds` lists them;
         those that the call passes win. The summary says under `kind_set` what it set. Not with a store.
     radius : int, optional
         Largest Hamming distance of a candidate, inclusive. Without a recipe it selects SimHash fingerprints; with a
@@ -138,7 +138,7 @@ def dedup(
         of minhash follow from it (`nearkin.theory.choose_bands`), as does the radius of simhash. With
         `measure="containment"` the default is 0.95 (`nearkin.theory.containment_recall`). The law of both families
         is that of the Jaccard similarity of binary features: the summary's `expected_recall` is None for other weights,
-        and for "indel".
+        and for "indel" and "words".
     bands : str or (int, int), optional
         With minhash: the numbers of bands and of rows, such as "29x8". By default they follow from threshold, recall,
         the number of documents, and the similarity of unrelated ones among the first 2,000 documents: more rows leave
@@ -168,7 +168,7 @@ def dedup(
         with `groups`), or this share of them: a float up to 1.0. The result is that of a run with this threshold, and
         the summary has it under `shrink_to` with the next higher one (`nearkin.dedup.shrink`). `threshold` is then the
         lowest one to try, 0.5 by default. The inputs are read twice. It goes with neither a store, labels, a
-        checkpoint, nor a verification without a promise of recall: "indel", "none".
+        checkpoint, nor a verification without a promise of recall: "indel", "words", "none".
     max_comparisons : int, default 10,000
         Maximum number of candidates that one document is compared with by text, which bounds the work for many
         different texts with nearly equal fingerprints; with `verify="indel"` also at most 2**39 pairs of characters.

@@ -71,70 +71,91 @@ pub(super) fn read(tokenizer: &Tokenizer, text: &str, scratch: &mut Scratch, out
     refused.map_or(Ok(()), Err)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Word<'a>(&'a str);
+#[derive(Clone, Copy)]
+struct Word<'a> {
+    text: &'a str,
+    length: usize,
+    /// The set of its code points modulo 32.
+    letters: u32,
+}
 
-impl Word<'_> {
+impl<'a> Word<'a> {
+    fn new(text: &'a str) -> Self {
+        let add = |(length, letters), c: char| (length + 1, letters | 1 << (c as u32 % 32));
+        let (length, letters) = text.chars().fold((0, 0), add);
+        Self { text, length, letters }
+    }
+
+    fn is_cjk(self) -> bool {
+        self.text.starts_with(is_cjk)
+    }
+
     fn is_code(self) -> bool {
-        let single = matches!(self.0.as_bytes(), [b'b'..=b'h' | b'j'..=b'r' | b't'..=b'z']);
-        let roman = (2..6).contains(&self.0.len()) && self.0.bytes().all(|byte| matches!(byte, b'i' | b'v' | b'x'));
+        let single = matches!(self.text.as_bytes(), [b'b'..=b'h' | b'j'..=b'r' | b't'..=b'z']);
+        let roman = (2..6).contains(&self.length) && self.text.bytes().all(|byte| matches!(byte, b'i' | b'v' | b'x'));
         single || roman || self.has_digit()
     }
 
     fn has_digit(self) -> bool {
-        self.0.contains(char::is_numeric)
+        self.text.contains(char::is_numeric)
     }
 
     fn is_stop(self) -> bool {
-        STOP_WORDS.binary_search(&self.0).is_ok()
+        STOP_WORDS.binary_search(&self.text).is_ok()
     }
 
     /// Return four times the weight.
     fn weight(self) -> usize {
-        let length = self.0.chars().count();
-        if self.0.starts_with(is_cjk) { 8 * length } else { length.min(8) * if self.is_stop() { 1 } else { 4 } }
-    }
-
-    /// True if the two are equal up to typing errors.
-    fn fits(self, other: Self) -> bool {
-        let [cjk, same] = [self, other].map(|word| word.0.starts_with(is_cjk));
-        if self == other || self.is_code() || other.is_code() || cjk != same {
-            return self == other;
+        match self.is_cjk() {
+            true => 8 * self.length,
+            false => self.length.min(8) * if self.is_stop() { 1 } else { 4 },
         }
-        let [a, b] = [self, other].map(|word| word.0.chars().count());
-        let errors = if a.min(b) < 5 { 0 } else { 1 + usize::from(!cjk && a.max(b) >= 8) };
-        let args = rapidfuzz::distance::osa::Args::default().score_cutoff(errors);
-        errors > 0
-            && a.abs_diff(b) <= errors
-            && a.max(b) <= MAX_LENGTH
-            && rapidfuzz::distance::osa::distance_with_args(self.0.chars(), other.0.chars(), &args).is_some()
     }
 
-    /// True if the two neighbours, written together, are this word.
-    fn joins(self, pair: &[Self]) -> bool {
-        let length = pair[0].0.len() + pair[1].0.len();
-        length.abs_diff(self.0.len()) <= 8
-            && length <= 4 * MAX_LENGTH
-            && (self.has_digit() || !self.is_code())
-            && self.fits(Word(&[pair[0].0, pair[1].0].concat()))
+    /// True if the `other` words, written together, are this one up to typing errors.
+    fn fits(self, other: &[Self]) -> bool {
+        let letters = other.iter().fold(0, |letters, part| letters | part.letters);
+        let length: usize = other.iter().map(|part| part.length).sum();
+        // A substitution removes a letter and adds another.
+        if self.length.abs_diff(length) > 2 || (self.letters ^ letters).count_ones() > 4 {
+            return false;
+        }
+        let written = || other.iter().flat_map(|part| part.text.chars());
+        if self.text.chars().eq(written()) {
+            return other.len() == 1 || self.has_digit() || !self.is_code();
+        }
+        let cjk = self.is_cjk();
+        let forgiving = self.length.min(length) >= 5 && self.length.max(length) <= MAX_LENGTH;
+        if !forgiving || self.is_code() || other.iter().any(|part| part.is_code() || part.is_cjk() != cjk) {
+            return false;
+        }
+        let errors = 1 + usize::from(!cjk && self.length.max(length) >= 8);
+        let args = rapidfuzz::distance::osa::Args::default().score_cutoff(errors);
+        rapidfuzz::distance::osa::distance_with_args(self.text.chars(), written(), &args).is_some()
     }
 }
 
-/// Return the words of a text that have no equal one in the other, in their order.
-fn left<'a>(text: &'a str, other: &'a str) -> Result<Vec<Word<'a>>> {
+/// Return the words of each text that have no equal one in the other, in their order.
+fn left<'a>(a: &'a str, b: &'a str) -> Result<[Vec<Word<'a>>; 2]> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
-    alloc::try_reserve_map(&mut counts, other.split(' ').count())?;
-    for word in other.split(' ') {
-        *counts.entry(word).or_default() += 1;
-    }
-    let mut left = alloc::BestEffortVec::default();
-    for word in text.split(' ') {
-        match counts.get_mut(word).filter(|count| **count > 0) {
-            Some(count) => *count -= 1,
-            None => left.push(Word(word)),
+    alloc::try_reserve_map(&mut counts, b.split(' ').count())?;
+    b.split(' ').for_each(|word| *counts.entry(word).or_default() += 1);
+    let mut left = |words: &mut dyn Iterator<Item = &'a str>, unequal: bool| {
+        let mut left = alloc::BestEffortVec::default();
+        for word in words {
+            let count = counts.get_mut(word).filter(|count| **count > 0);
+            if count.is_none() == unequal {
+                left.push(Word::new(word));
+            }
+            count.into_iter().for_each(|count| *count -= 1);
         }
-    }
-    left.into_vec()
+        left.into_vec()
+    };
+    let x = left(&mut a.split(' '), true)?;
+    // What a has left of the counts.
+    let mut y = left(&mut b.split(' ').rev(), false)?;
+    y.reverse();
+    Ok([x, y])
 }
 
 /// Return the numbers of a text, in their order.
@@ -152,20 +173,21 @@ pub(super) fn similarity(a: &str, b: &str) -> Result<f64> {
     }
     // Which partner is first depends on the order of the texts.
     let (a, b) = (a.min(b), a.max(b));
-    let (mut x, mut y) = (left(a, b)?, left(b, a)?);
+    let [mut x, mut y] = left(a, b)?;
     if x.len().max(y.len()) <= MAX_LEFT {
-        x.retain(|word| y.iter().position(|&other| word.fits(other)).map(|at| y.remove(at)).is_none());
-        let join = |x: &mut Vec<Word<'_>>, y: &mut Vec<Word<'_>>| {
-            x.retain(|word| y.windows(2).position(|pair| word.joins(pair)).map(|at| y.drain(at..at + 2)).is_none());
-        };
-        join(&mut x, &mut y);
-        join(&mut y, &mut x);
+        for (count, swapped) in [(1, false), (2, false), (2, true)] {
+            let (one, other) = if swapped { (&mut y, &mut x) } else { (&mut x, &mut y) };
+            one.retain(|word| {
+                let found = other.windows(count).position(|words| word.fits(words));
+                found.map(|at| other.drain(at..at + count)).is_none()
+            });
+        }
     }
     let differs = [&x, &y].map(|words| !words.iter().all(|word| word.is_stop()));
     if differs == [true; 2] || x.iter().chain(&y).any(|word| word.is_code()) {
         return Ok(0.0);
     }
-    let total: usize = [a, b].into_iter().flat_map(|text| text.split(' ')).map(|word| Word(word).weight()).sum();
+    let total: usize = [a, b].into_iter().flat_map(|text| text.split(' ')).map(|word| Word::new(word).weight()).sum();
     let without: usize = x.iter().chain(&y).map(|word| word.weight()).sum();
     Ok((total - without) as f64 / total as f64)
 }

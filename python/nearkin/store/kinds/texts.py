@@ -29,6 +29,7 @@ from nearkin.dedup.candidates import (
     SimHashCandidates,
     TextBatch,
     Values,
+    feature_threshold,
 )
 from nearkin.dedup.candidates.base import list_offsets
 from nearkin.dedup.cluster import MAX_COMPARISONS
@@ -138,7 +139,7 @@ class TextSettings(KindSettings):
         source = (
             MinHashCandidates(
                 self.recipe,
-                self.threshold,
+                feature_threshold(self.verify, self.threshold),
                 self.recall,
                 by_share=self.verify == "signature",
                 filtered=self.verify == "jaccard",
