@@ -115,6 +115,17 @@ def test_a_failed_call_names_the_class_of_its_error(store: Path) -> None:
         assert 2 == len(opened)
 
 
+def test_a_new_store_keeps_numbers_apart(tmp_path: Path) -> None:
+    """It is one of short texts, such as an agent's memories."""
+    calls: Calls = [
+        ("check_and_add", {"texts": ["The ticket SR-2023-052"]}),
+        ("check", {"texts": ["Ticket SR-2023-053"]}),
+    ]
+    calls.append(("check", {"texts": ["the tikcet SR-2023-052", "ticket SR-2023-052"]}))
+    _, (_, other, same) = talk(tmp_path / "new.store", calls, "--create")
+    assert ["new", "near", "near"] == [row["status"] for row in [*rows(other), *rows(same)]]
+
+
 def test_a_read_only_server_cannot_add(store: Path) -> None:
     """The tool does not exist, and the store is open for reading alone."""
     tools, (result,) = talk(store, [("check_and_add", {"texts": [FOX]})], "--readonly")

@@ -17,7 +17,7 @@ app = Commands()
 def mcp(
     store: StorePath,
     readonly: Annotated[bool, opt("Leave out the tool that adds documents.", "--readonly")] = False,
-    create: Annotated[bool, opt("Create a store if there is none, of --kind or the default.", "--create")] = False,
+    create: Annotated[bool, opt("Create a store if there is none, of --kind or titles.", "--create")] = False,
     kind: KindOption = None,
     token_file: Annotated[Path | None, opt("Token of the service, for a URL.", "--token-file", metavar="FILE")] = None,
     memory_limit: StoreMemory = None,
@@ -38,7 +38,7 @@ def mcp(
     """
     # Fails without the extra, before a store is created.
     import_module("nearkin.mcp")
-    create_missing(store, create=create, kind=kind, readonly=readonly)
+    create_missing(store, create=create, kind=kind, default="titles", readonly=readonly)
     mode = "r" if readonly else "w"
     with open_store(store, mode, token_file=token_file, memory_limit=memory_limit) as opened:  # type: ignore[arg-type]
         from nearkin.mcp import build_server

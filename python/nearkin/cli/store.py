@@ -114,8 +114,8 @@ class RuleOptions:
         return self.recipe if of_files or is_default else parse_recipe(self.recipe, self.bits)
 
 
-def create_missing(path: str, *, create: bool, kind: str | None, readonly: bool) -> None:
-    """Create the store of --create if there is none; an existing one must have the settings of --kind.
+def create_missing(path: str, *, create: bool, kind: str | None, readonly: bool, default: str | None = None) -> None:
+    """Create the store of --create, of the `default` kind, if there is none; an existing one must have those of --kind.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def create_missing(path: str, *, create: bool, kind: str | None, readonly: bool)
     if create and readonly:
         raise bad_parameter("readonly", "with --create", "an existing store")
     if not Path(path).exists() and "://" not in path and create:
-        Store.create(path, kind=kind).close()  # type: ignore[arg-type]  # Checked there.
+        Store.create(path, kind=kind or default).close()  # type: ignore[arg-type]  # Checked there.
     elif kind is not None:
         with Store.open(require_folder(path, "kind"), "r") as store:
             check_kind(kind, store.settings, {})

@@ -57,7 +57,7 @@ from nearkin.dedup.checkpoint import Arrays, StageLog
 from nearkin.dedup.constraints import CannotLink, Components
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus
-from nearkin.dedup.verify import FeatureSets, TextMeasure
+from nearkin.dedup.verify import TEXT_MEASURES, FeatureSets, TextMeasure
 
 MAX_COMPARISONS = 10_000
 """Default maximum number of candidates compared with one document, about ten milliseconds."""
@@ -674,7 +674,7 @@ class Clusterer:
         if self.comparison.measure == "jaccard":
             lost |= similarity != smaller / np.maximum(larger, 1)
             return lost
-        if self.comparison.measure == "indel":
+        if self.comparison.measure in TEXT_MEASURES:
             if self._contained is None:
                 measure = replace(self.comparison, measure="containment", differ=())
                 self._contained = replace(self, comparison=measure, cache=measure.cache(_CACHE_BYTES), log=None)

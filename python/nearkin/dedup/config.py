@@ -34,6 +34,7 @@ from nearkin.dedup.candidates import (
     SimHashCandidates,
     TextCandidateSource,
     TlshCandidates,
+    feature_threshold,
 )
 from nearkin.dedup.candidates.codes import CodeCandidates, CodeRecipe
 from nearkin.dedup.cluster import MAX_COMPARISONS
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from nearkin.dedup.result import DedupResult
     from nearkin.io import OutputDir
 
-Verify = Literal["jaccard", "containment", "indel", "signature", "none"]
+Verify = Literal["jaccard", "containment", "indel", "words", "signature", "none"]
 ClusterRule = Literal["absorb", "components"]
 ListedLinks = Literal["representatives", "all"]
 Empty = Literal["keep", "drop"]
@@ -323,13 +324,13 @@ class DedupConfig(_ClusterOptions):
     )
     measure: Measure | None = matching_option(
         None,
-        help="Similarity that the threshold bounds: jaccard, containment (in the smaller text) or indel.",
+        help="Similarity that the threshold bounds: jaccard, containment (in the smaller text), indel, or words (of short texts).",
         choices=get_args(Measure),
         show_default="jaccard",
     )
     verify: Verify = matching_option(
         None,
-        help="Verification of candidates: jaccard, containment, indel, signature (minhash) or none.",
+        help="Verification of candidates: jaccard, containment, indel, words, signature (minhash) or none.",
         choices=get_args(Verify),
         show_default="jaccard",
     )
@@ -393,7 +394,7 @@ class DedupConfig(_ClusterOptions):
         self._set(order=parse_keep(self.keep))
         check_share("threshold", self.threshold, "a similarity above 0 and up to 1", _is_share)
         if self.verify == "signature" and self.recipe.family != "minhash":
-            raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
+            raise bad_parameter("verify", "signature", "jaccard, containment, indel, words or none with simhash")
         self._set(candidate_source=self._build_source(adaptive), comparison=None)
         if isinstance(self.candidate_source, MinHashCandidates):
             self._set(recipe=self.candidate_source.recipe)
@@ -401,7 +402,9 @@ class DedupConfig(_ClusterOptions):
             self._set(comparison=TextMeasure(self.recipe, self.verify, self.differ))
         elif self.differ:
             value = f"{', '.join(self.differ)} with verify={self.verify}"
-            raise bad_parameter("differ", value, "rules with a verification by texts: jaccard, containment or indel")
+            raise bad_parameter(
+                "differ", value, "rules with a verification by texts: jaccard, containment, indel or words"
+            )
         if self.recipe.features == "given":
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
         self._set(near_misses=self._count_near_misses())
@@ -498,7 +501,7 @@ class DedupConfig(_ClusterOptions):
         by_share = self.verify == "signature"
         return MinHashCandidates(
             self.recipe,
-            self.threshold,
+            feature_threshold(self.verify, self.threshold),
             self.recall,
             bands=self.bands,
             by_share=by_share,
@@ -512,7 +515,7 @@ class DedupConfig(_ClusterOptions):
             raise bad_parameter("lossless", repr(self.lossless), "True or False")
         allowed = ""
         if self.comparison is None:
-            allowed = "it with a verification by texts: jaccard, containment or indel"
+            allowed = "it with a verification by texts: jaccard, containment, indel or words"
         elif self.cluster != "absorb":
             allowed = "it with the cluster rule absorb, where each removed document matches the kept one"
         elif removes_clusters(self.order):
@@ -523,7 +526,7 @@ class DedupConfig(_ClusterOptions):
     def _check_shrink_to(self) -> None:
         self._set(shrink_to=parse_shrink_to(self.shrink_to))
         allowed = ""
-        if self.verify in ("indel", "none"):
+        if self.verify in ("indel", "words", "none"):
             allowed = "it with jaccard, containment or signature, whose candidates have a promise of recall"
         if self.checkpoint is not None:
             allowed = "it without a checkpoint, which is of one threshold"
@@ -692,7 +695,7 @@ def engine_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
     """Build the config of a job on many machines, whose default recipe has MinHash."""
     containment = [name for name in ("measure", "verify") if args.get(name) == "containment"]
     if containment and args.get("radius") is None:
-        allowed = "jaccard or indel on an engine; nearkin.dedup has containment"
+        allowed = "jaccard, indel or words on an engine; nearkin.dedup has containment"
         raise bad_parameter(containment[0], "'containment'", allowed)
     if args.get("kind") == "pages":
         raise bad_parameter("kind", "'pages'", "another kind on an engine; nearkin.dedup counts the lines of all pages")

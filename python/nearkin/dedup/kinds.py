@@ -1,4 +1,4 @@
-r"""Kinds of corpora: recipe, threshold and rules that suit one kind together. None is the default.
+r"""Kinds of corpora: recipe, threshold, measure and rules that suit one kind together. None is the default.
 
 | kind | why |
 |---|---|
@@ -6,6 +6,7 @@ r"""Kinds of corpora: recipe, threshold and rules that suit one kind together. N
 | `products` | records of one catalogue differ in a number, a model, a size or a colour |
 | `logs` | a line is a copy if its words are in the same order; a number counts as one word |
 | `poems` | editions differ in variant characters (爲 and 为), which weigh much in a short text |
+| `titles` | words in any order, with typing errors; another number or word makes another title |
 | `code` | releases of one file share long runs with their punctuation; other files share idioms |
 | `pages` | menus and footers decide over the text of a page; pages of one template differ in a few words |
 | `functions` | a copied function gets other names; what it calls, its operators and keywords remain |
@@ -27,7 +28,7 @@ from nearkin.errors import bad_parameter, excerpt
 if TYPE_CHECKING:
     from nearkin.recipe import Recipe
 
-Kind = Literal["articles", "products", "logs", "poems", "code", "pages", "functions"]
+Kind = Literal["articles", "products", "logs", "poems", "titles", "code", "pages", "functions"]
 
 KIND_HELP = "Kind of texts, which sets recipe, threshold and rules."
 """Help of `--kind`."""
@@ -52,6 +53,7 @@ KINDS: Mapping[Kind, Mapping[str, Any]] = {
     },
     "logs": {"recipe": "word:2|binary|xxh3|minhash:128:fast", "threshold": 0.8},
     "poems": {"recipe": "fold:hans|char:4|binary|xxh3|minhash:128:fast", "threshold": 0.7},
+    "titles": {"recipe": "char:1-2|binary|xxh3|minhash:128:fast", "threshold": 0.85, "verify": "words"},
     "code": {"recipe": "letters:all|char:12|binary|xxh3|minhash:128:fast", "threshold": 0.8},
     "pages": {"recipe": "word:3|binary|xxh3|minhash:128:fast", "threshold": 0.8},
     "functions": {
@@ -130,8 +132,11 @@ def with_kind(args: Mapping[str, Any], *, of_corpus: bool = True) -> dict[str, A
     ParameterError
         As for `kind_options`.
     """
+    given = {name for name, value in args.items() if value is not None}
+    # A measure sets the verification.
+    given |= {"verify"} if "measure" in given else set()
     options = kind_options(args["kind"], of_corpus=of_corpus)
-    chosen = {name: value for name, value in options.items() if args.get(name) is None}
+    chosen = {name: value for name, value in options.items() if name not in given}
     return {**args, **chosen, "kind_set": tuple(chosen.items())}
 
 

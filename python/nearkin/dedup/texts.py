@@ -113,7 +113,7 @@ def dedup(
     recipe : Recipe, str or None
         Defines the features of a text and its hashes; None for the default, MinHash of distinct 4-grams with as many
         values as the bands need.
-    measure : {"jaccard", "containment", "indel"}, default "jaccard"
+    measure : {"jaccard", "containment", "indel", "words"}, default "jaccard"
         The similarity that the threshold bounds, which also verifies candidates. "containment" is
         the share of the smaller text's features that the larger one has. It has candidates of its own, independent of
         the recipe's family, so `radius` must be None.
@@ -139,12 +139,13 @@ def dedup(
 
     Other Parameters
     ----------------
-    kind : {"articles", "products", "logs", "poems", "code", "pages", "functions"}, optional
-        A kind of corpus, which sets recipe, threshold and `differ` together, as `nearkin.dedup.kinds` lists them;
-        those that the call passes win. The summary says under `kind_set` what it set. A store must have the settings
-        of the kind. With "functions", each function of a source file is a document. "pages" reads the main text of
-        HTML, leaves out the frequent lines of each source, which the summary lists under `left_out_lines`, and goes
-        with neither a store, `groups` nor hashes of a checkpoint.
+    kind : {"articles", "products", "logs", "poems", "titles", "code", "pages", "functions"}, optional
+        A kind of corpus, which sets recipe, threshold, verification and `differ` together, as `nearkin.dedup.kinds`
+        lists them; those that the call passes win. The summary says under `kind_set` what it set. A store must have the
+        settings of the kind. With "functions", each function of a source file is a document. "pages" reads the main
+        text of HTML, leaves out the frequent lines of each source, which the summary lists under `left_out_lines`, and
+        goes with neither a store, `groups` nor hashes of a checkpoint. Without a kind, recipe and rules the summary
+        may name one under `kind_hint`, with what it removes of the first 1,000 texts.
     radius : int, optional
         Largest Hamming distance of a candidate, inclusive. Without a recipe it selects SimHash fingerprints; with a
         recipe of that family it follows from threshold and recall by default (`nearkin.theory.simhash_radius`).
@@ -153,12 +154,12 @@ def dedup(
         of minhash follow from it (`nearkin.theory.choose_bands`), as does the radius of simhash. With
         `measure="containment"` the default is 0.95 (`nearkin.theory.containment_recall`). The law of both families
         is that of the Jaccard similarity of binary features: the summary's `expected_recall` is None for other weights,
-        and for "indel".
+        and for "indel" and "words".
     bands : str or (int, int), optional
         With minhash: the numbers of bands and of rows, such as "29x8". By default they follow from threshold, recall,
         the number of documents, and the similarity of unrelated ones among the first 2,000 documents: more rows leave
         fewer unrelated candidates. The same bands give the same result wherever the job runs.
-    verify : {"jaccard", "containment", "indel", "signature", "none"}, default "jaccard"
+    verify : {"jaccard", "containment", "indel", "words", "signature", "none"}, default "jaccard"
         The names of `measure` have the same meaning here. With a `radius` or a store, candidates for
         "containment" are those of the fingerprints, and no recall is promised. "signature", with minhash, takes the
         share of equal values of signatures as the similarity; "none" takes every candidate as a match.
@@ -183,7 +184,7 @@ def dedup(
         with `groups`), or this share of them: a float up to 1.0. The result is that of a run with this threshold, and
         the summary has it under `shrink_to` with the next higher one (`nearkin.dedup.shrink`). `threshold` is then the
         lowest one to try, 0.5 by default. The inputs are read twice. It goes with neither a store, labels, a
-        checkpoint, nor a verification without a promise of recall: "indel", "none".
+        checkpoint, nor a verification without a promise of recall: "indel", "words", "none".
     max_comparisons : int, default 10,000
         Maximum number of candidates that one document is compared with by text, which bounds the work for many
         different texts with nearly equal fingerprints; with `verify="indel"` also at most 2**39 pairs of characters.

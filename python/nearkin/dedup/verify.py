@@ -5,6 +5,7 @@
 | `jaccard` | |A ∩ B| / |A ∪ B| |
 | `containment` | |A ∩ B| / min(|A|, |B|) |
 | `indel` | 1 − (insertions and deletions of characters) / (characters of both), of the texts as they are |
+| `words` | share of the words that have a partner up to typing errors; 0 if a number or a word replaces another |
 | `levenshtein` | 1 − (insertions, deletions and substitutions) / (characters of the longer); `similarity` only |
 
 Feature sets are distinct and unweighted. The similarity of a text without features, or of an empty text, is 0.
@@ -32,7 +33,9 @@ from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
 from nearkin.text.edits import distances
 
-Measure = Literal["jaccard", "containment", "indel"]
+Measure = Literal["jaccard", "containment", "indel", "words"]
+TEXT_MEASURES = ("indel", "words")
+"""Measures of the texts themselves, not of the features of a recipe."""
 LookUp = Callable[[NDArray[np.int64]], TextBatch]
 """Returns the texts of ascending rows."""
 
@@ -88,8 +91,8 @@ def similarity(
         Rows of texts, from 0.
     recipe : Recipe, str or None
         Defines the features; None for the default.
-    measure : {"jaccard", "containment", "indel", "levenshtein"}, default "jaccard"
-        The last two compare characters and ignore the recipe.
+    measure : {"jaccard", "containment", "indel", "words", "levenshtein"}, default "jaccard"
+        The last three ignore the recipe: they compare characters, and words.
 
     Returns
     -------

@@ -52,6 +52,7 @@ _MEASURES = {
     "jaccard": "Jaccard similarity",
     "containment": "containment",
     "indel": "indel similarity",
+    "words": "share of equal words",
     "signature": "share of equal values",
     "none": "similarity",
     "hamming": "share of equal bits",
@@ -464,7 +465,7 @@ def describe_run(summary: Mapping[str, Any]) -> Iterable[str]:
             f"near-duplicates: at least {threshold:.1%} of the bits are equal. Another program computed the codes."
         )
     else:
-        of = {"indel": "texts", "signature": "signatures"}.get(verify, "features")
+        of = {"indel": "texts", "words": "texts", "signature": "signatures"}.get(verify, "features")
         yield f"Documents are near-duplicates if the {_MEASURES[verify]} of their {of} is at least {threshold:g}."
         counts = f"{count_of(summary['candidates'], 'candidate')}, {summary['verified']:,} of them compared"
         yield f"Pairs that {_describe_candidates(summary)} are candidates: {counts}."

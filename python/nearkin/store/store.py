@@ -340,7 +340,7 @@ class Store(DocumentStore):
         texts : function, optional
             With `text="none"`: returns the texts of a list of ids, as they were added, so that texts can verify
             matches. The store calls it while other writers may be waiting. Pass it to `open` as well.
-        verify : {"jaccard", "containment", "indel", "signature", "none"}, optional
+        verify : {"jaccard", "containment", "indel", "words", "signature", "none"}, optional
             How candidates are verified (default: "jaccard"). If there are no texts or features to compare, None is
             "signature" with minhash and "none" otherwise. Files are compared by score, vectors by distance.
         differ : str or iterable of str, optional

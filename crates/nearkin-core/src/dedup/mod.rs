@@ -7,3 +7,4 @@ mod indel;
 pub mod repeats;
 pub mod suites;
 pub mod verify;
+mod words;

@@ -7,11 +7,12 @@
 //! | `jaccard` | \|A ∩ B\| / \|A ∪ B\| |
 //! | `containment` | \|A ∩ B\| / min(\|A\|, \|B\|) |
 //! | `indel` | 1 − d / (characters of both texts), d the smallest number of insertions and deletions of characters |
+//! | `words` | share of the words that have a partner up to typing errors (`words`) |
 //!
 //! Two texts that *differ* in their distinguishers (`text::distinguishers`: numbers, days, …) are not a match, whatever
 //! their similarity, if the cache was built with rules.
 //!
-//! Indel compares the original texts (`indel`). A set without features, and the empty text, have a similarity of 0 to
+//! Indel compares the original texts (`indel`), `words` their words. A set without features, and the empty text, have a similarity of 0 to
 //! everything. Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text::tokenizer`]).
 //!
 //! Cost: one pass over each text for its set, one lookup per feature of the smaller set for a pair; a pair that can't
@@ -25,7 +26,7 @@ use crate::parallel::prelude::*;
 
 use crate::alloc;
 use crate::cancel::CancelToken;
-use crate::dedup::indel;
+use crate::dedup::{indel, words};
 use crate::hash::idset::IdSet;
 use crate::text::distinguishers::{Distinguishers, differ};
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
@@ -40,6 +41,8 @@ pub enum Measure {
     Containment,
     /// Normalized Indel similarity of the characters.
     Indel,
+    /// Share of words with a partner, for short texts.
+    Words,
 }
 
 impl Measure {
@@ -52,8 +55,14 @@ impl Measure {
             "jaccard" => Ok(Self::Jaccard),
             "containment" => Ok(Self::Containment),
             "indel" => Ok(Self::Indel),
-            other => Err(Error::parameter("verify", other, "jaccard, containment, indel or none")),
+            "words" => Ok(Self::Words),
+            other => Err(Error::parameter("verify", other, "jaccard, containment, indel, words or none")),
         }
+    }
+
+    /// True if texts are kept and compared, not sets of features.
+    fn reads_texts(self) -> bool {
+        matches!(self, Self::Indel | Self::Words)
     }
 
     /// Return the similarity of two sets of sizes `a` and `b` that share `shared` features.
@@ -64,7 +73,7 @@ impl Measure {
     }
 }
 
-/// Consecutive texts of the cache: distinct features or, for Indel, the texts themselves.
+/// Consecutive texts of the cache: distinct features or, for Indel, the texts themselves; for words the words.
 #[derive(Default)]
 struct Chunk {
     ids: Vec<u64>,
@@ -173,6 +182,7 @@ pub struct Cache {
 pub struct Subject {
     set: IdSet,
     characters: Vec<char>,
+    words: String,
     distinguishers: Vec<u64>,
 }
 
@@ -221,6 +231,7 @@ impl Cache {
         let mut chunks = self.emptied(rows.len().div_ceil(CHUNK))?;
         let (measure, distinguishers, clock) = (self.measure, self.distinguishers.as_ref(), self.clock);
         let cancel = &CancelToken::current();
+        let words = words::tokenizer()?;
         chunks.par_iter_mut().zip(rows.par_chunks(CHUNK)).enumerate().try_for_each_init(
             || Scratch::with_cancel(cancel),
             |scratch, (number, (chunk, rows))| -> Result<()> {
@@ -232,6 +243,9 @@ impl Cache {
                     let end = if measure == Measure::Indel {
                         alloc::try_reserve_str(&mut chunk.text, text.len())?;
                         chunk.text.push_str(text);
+                        chunk.text.len()
+                    } else if measure == Measure::Words {
+                        words::read(&words, text, scratch, &mut chunk.text)?;
                         chunk.text.len()
                     } else {
                         tokenizer.distinct(text, scratch, &mut chunk.ids)?;
@@ -280,8 +294,9 @@ impl Cache {
     /// # Errors
     /// Indel or distinguishers, which need texts; inconsistent offsets; memory runs out: no row is added.
     pub fn add_sets(&mut self, rows: &[u32], offsets: &[i64], ids: &[u64]) -> Result<()> {
-        if self.measure == Measure::Indel {
-            return Err(Error::parameter("verify", "indel", "jaccard or containment, which compare sets of features"));
+        if self.measure.reads_texts() {
+            let name = format!("{:?}", self.measure).to_lowercase();
+            return Err(Error::parameter("verify", name, "jaccard or containment, which compare sets of features"));
         }
         if self.distinguishers.is_some() {
             return Err(Error::parameter("differ", "rules", "none where features alone are kept, not texts"));
@@ -308,7 +323,7 @@ impl Cache {
     /// True if comparing these rows takes less than a few hundred microseconds: few small sets.
     pub fn are_few(&self, rows: &[u32]) -> bool {
         let size = |row: &u32| self.slots.get(row).map_or(0, |slot| slot.end - slot.start);
-        self.measure != Measure::Indel && rows.len() <= FEW && rows.iter().map(size).sum::<usize>() <= FEW_FEATURES
+        !self.measure.reads_texts() && rows.len() <= FEW && rows.iter().map(size).sum::<usize>() <= FEW_FEATURES
     }
 
     /// Return the first of `rows` that was not added.
@@ -353,7 +368,7 @@ impl Cache {
     fn entry(&self, row: u32) -> Option<Comparand<'_>> {
         let slot = self.slots.get(&row)?;
         let chunk = self.chunks.get(&slot.chunk)?;
-        Some(if self.measure == Measure::Indel {
+        Some(if self.measure.reads_texts() {
             Comparand::Text(&chunk.text[slot.start..slot.end])
         } else {
             Comparand::Set(&chunk.ids[slot.start..slot.end])
@@ -375,10 +390,15 @@ impl Cache {
     /// There is no memory for its characters or its set.
     pub fn subject(&self, row: u32, subject: &mut Subject) -> Result<()> {
         subject.characters.clear();
+        subject.words.clear();
         subject.set.clear(0);
         subject.distinguishers.clear();
         alloc::try_extend(&mut subject.distinguishers, self.particulars_of(row))?;
         match self.entry(row) {
+            Some(Comparand::Text(text)) if self.measure == Measure::Words => {
+                alloc::try_reserve_str(&mut subject.words, text.len())?;
+                subject.words.push_str(text);
+            }
             Some(Comparand::Text(text)) => {
                 alloc::try_reserve(&mut subject.characters, text.chars().count())?;
                 subject.characters.extend(text.chars());
@@ -398,8 +418,10 @@ impl Cache {
     /// There is no memory for the characters of `row`.
     pub fn allows(&self, row: u32, subject: &Subject, threshold: f64, allowance: &mut Allowance) -> Result<bool> {
         let cost = match self.entry(row) {
-            Some(Comparand::Text(text)) => indel::cost(text, &subject.characters, threshold)?,
-            Some(Comparand::Set(_)) | None => 0,
+            Some(Comparand::Text(text)) if self.measure == Measure::Indel => {
+                indel::cost(text, &subject.characters, threshold)?
+            }
+            _ => 0,
         };
         let within = allowance.comparisons > 0 && cost <= allowance.characters;
         if within {
@@ -416,6 +438,9 @@ impl Cache {
     /// Memory runs out for long texts.
     fn at_least(&self, row: u32, subject: &Subject, threshold: f64, cancel: &CancelToken) -> Result<Option<f64>> {
         match self.entry(row) {
+            Some(Comparand::Text(text)) if self.measure == Measure::Words => {
+                Ok(Some(words::similarity(text, &subject.words)?).filter(|&found| found > 0.0 && found >= threshold))
+            }
             Some(Comparand::Text(text)) if !text.is_empty() && !subject.characters.is_empty() => {
                 indel::at_least(text, &subject.characters, threshold, cancel)
             }
@@ -476,7 +501,7 @@ impl Cache {
     pub fn similarities(&self, left: &[u32], right: &[u32], left_out: bool) -> Result<Vec<f64>> {
         assert_eq!(left.len(), right.len(), "one left and one right text a pair");
         let cancel = &CancelToken::current();
-        for (&a, &b) in left.iter().zip(right).filter(|_| !left_out) {
+        for (&a, &b) in left.iter().zip(right).filter(|_| !left_out && self.measure == Measure::Indel) {
             if let (Some(Comparand::Text(a)), Some(Comparand::Text(b))) = (self.entry(a), self.entry(b)) {
                 indel::check_budget(a, b, indel::MAX_COST)?;
             }

@@ -37,7 +37,7 @@ FileKind = Literal["digests", "bytes", "paths"]
 """Type of the items passed to a store of files."""
 Kind = Literal["texts", "vectors"] | FileKind
 """Type of the items passed to a store."""
-StoreVerify = Literal["jaccard", "containment", "indel", "signature", "none"]
+StoreVerify = Literal["jaccard", "containment", "indel", "words", "signature", "none"]
 """How a store verifies candidates."""
 
 VERSION = 1

@@ -29,6 +29,7 @@ from nearkin.dedup.candidates import (
     SimHashCandidates,
     TextBatch,
     Values,
+    feature_threshold,
 )
 from nearkin.dedup.candidates.base import list_offsets
 from nearkin.dedup.cluster import MAX_COMPARISONS
@@ -36,7 +37,7 @@ from nearkin.dedup.config import THRESHOLD, Empty
 from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.documents import HashedDocuments, hash_texts
 from nearkin.dedup.summary import summarize_family
-from nearkin.dedup.verify import FeatureSets, TextMeasure
+from nearkin.dedup.verify import TEXT_MEASURES, FeatureSets, TextMeasure
 from nearkin.errors import InputError, MismatchError, bad_parameter, check_share, mismatch
 from nearkin.families.minhash import as_signatures
 from nearkin.index.bands import BandIndex
@@ -93,7 +94,7 @@ class TextSettings(KindSettings):
         Required probability that a pair at the threshold is found; 0.995 for None.
     text : {"keep", "features", "none"}
         What the store keeps of the texts of new documents.
-    verify : {"jaccard", "containment", "indel", "signature", "none"}
+    verify : {"jaccard", "containment", "indel", "words", "signature", "none"}
         How candidates are verified; "signature" with minhash.
     differ : tuple of str
         Rules that make similar texts different (`nearkin.dedup.distinguishers`); requires a comparison of texts.
@@ -127,8 +128,8 @@ class TextSettings(KindSettings):
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
         minhash = self.recipe.family == "minhash"
         if self.verify == "signature" and not minhash:
-            raise bad_parameter("verify", "signature", "jaccard, containment, indel or none with simhash")
-        if self.text == "features" and self.verify == "indel":
+            raise bad_parameter("verify", "signature", "jaccard, containment, indel, words or none with simhash")
+        if self.text == "features" and self.verify in TEXT_MEASURES:
             raise bad_parameter("verify", self.verify, 'jaccard or containment, which compare features, or text="keep"')
         if self.differ and (self.text == "features" or self.verify in ("signature", "none")):
             combination = f'text="{self.text}" and verify="{self.verify}"'
@@ -138,7 +139,7 @@ class TextSettings(KindSettings):
         source = (
             MinHashCandidates(
                 self.recipe,
-                self.threshold,
+                feature_threshold(self.verify, self.threshold),
                 self.recall,
                 by_share=self.verify == "signature",
                 filtered=self.verify == "jaccard",
@@ -212,8 +213,8 @@ class TextSettings(KindSettings):
             raise mismatch("texts", 'a store with text="features"', f"differ={', '.join(rules)}, which reads texts")
         if verify in ("signature", "none"):
             return
-        if self.text == "features" and verify == "indel":
-            raise mismatch("texts", 'a store with text="features"', "verification by indel, which compares texts")
+        if self.text == "features" and verify in TEXT_MEASURES:
+            raise mismatch("texts", 'a store with text="features"', f"verification by {verify}, which compares texts")
         if self.text == "none" and not self.needs_texts:
             raise mismatch("texts", 'a store with text="none"', "a verification by texts")
 
