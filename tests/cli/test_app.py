@@ -28,6 +28,7 @@ DIFFERENT = {
     "--sample": "of quality, documents; of urls, URLs of each pattern",
     "--out": "a folder, an index, a table, a store",
     "--radius": "of candidates; of matches",
+    "--create": "of an agent, of short texts; of a service, of the default recipe",
     "--recipe": "of texts, of digests; of tune, what is tried",
     "--bits": "of tune, what is tried",
     "--known": "of contains, known texts; of ssdeep search, a list of digests",
@@ -282,7 +283,7 @@ def test_nothing_is_written_where_nobody_asked(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("nearkin dedup x --verify ", ["jaccard", "containment", "indel", "signature", "none"]),
+        ("nearkin dedup x --verify ", ["jaccard", "containment", "indel", "words", "signature", "none"]),
         ("nearkin dedup x --keep ma", ["max:"]),
         ("nearkin text hash x --format t", ["tsv", "txt"]),
         ("nearkin text hash x --recipe zh", ["zh-keywords", "zh-textrank"]),

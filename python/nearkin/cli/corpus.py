@@ -46,8 +46,7 @@ class CorpusOptions:
     )
     format: str | None = reading_option(
         None,
-        help="jsonl, parquet, csv, tsv, txt (a document per line), files, functions (of source files) or warc "
-        "(default: from the file names).",
+        help="jsonl, parquet, csv, tsv, txt (a document per line), files, functions or warc (default: from the names).",
         choices=("jsonl", "parquet", "csv", "tsv", "txt", "files", "functions", "warc"),
     )
     encoding: str | None = reading_option(

@@ -324,7 +324,7 @@ class DedupConfig(_ClusterOptions):
     )
     measure: Measure | None = matching_option(
         None,
-        help="Similarity that the threshold bounds: jaccard, containment (in the smaller text), indel, or words (of short texts).",
+        help="Similarity that the threshold bounds: jaccard, containment (in the smaller text), indel or words.",
         choices=get_args(Measure),
         show_default="jaccard",
     )

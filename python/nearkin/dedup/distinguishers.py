@@ -9,7 +9,7 @@ another. A text that only has additional ones does not differ, so truncated and 
 | `days` | days of the week and months, by name: English, Chinese, Japanese |
 | `signs` | signs beyond letters and punctuation: currencies, %, ≥, emoji |
 | `symbols` | runs of the ASCII symbols of code: ++, #, !=, && |
-| `pattern:REGEX` | matches of the regular expression, in the syntax of Rust's `regex`, without look-around; with `(?i)` at its start without case |
+| `pattern:REGEX` | matches of the regular expression, in the syntax of Rust's `regex`; after `(?i)` without case |
 
 Kernel and exact definitions: `crates/nearkin-base/src/text/particulars.rs`.
 """

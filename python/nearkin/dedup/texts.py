@@ -468,7 +468,7 @@ def _add_hint(result: DedupResult, sample: list[str]) -> None:
     kind, sign = guess
     removed: list[int] = []
     for each in (None, kind):
-        inputs, older = DedupInputs(sample), DedupInputs(None)
+        inputs, older = DedupInputs(sample), DedupInputs(None)  # type: ignore[arg-type]
         inputs = _read_pages(inputs) if each == "pages" else inputs
         config = DedupConfig.from_args(kind=each)
         removed.append(
