@@ -117,7 +117,10 @@ def test_a_failed_call_names_the_class_of_its_error(store: Path) -> None:
 
 def test_a_new_store_keeps_numbers_apart(tmp_path: Path) -> None:
     """It is one of short texts, such as an agent's memories."""
-    calls: Calls = [("check_and_add", {"texts": ["The ticket SR-2023-052"]}), ("check", {"texts": ["Ticket SR-2023-053"]})]
+    calls: Calls = [
+        ("check_and_add", {"texts": ["The ticket SR-2023-052"]}),
+        ("check", {"texts": ["Ticket SR-2023-053"]}),
+    ]
     calls.append(("check", {"texts": ["the tikcet SR-2023-052", "ticket SR-2023-052"]}))
     _, (_, other, same) = talk(tmp_path / "new.store", calls, "--create")
     assert ["new", "near", "near"] == [row["status"] for row in [*rows(other), *rows(same)]]

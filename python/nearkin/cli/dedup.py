@@ -62,8 +62,6 @@ BRIEF = (
 )
 """Options that `-h` shows."""
 EXAMPLE_ROWS = 12
-_SHORT = 80
-"""Median length, in characters, of texts that may be titles."""
 """Number of rows of clusters that are searched for an example."""
 _FILE_OPTIONS = {
     *("out", "overwrite", "report", "recipe", "family", "strict", "threshold", "cluster", "keep", "links", "against"),
@@ -310,8 +308,8 @@ def _dedup_corpus(job: Job, dedup: Callable[..., DedupResult]) -> None:
     name = corpus.kept_name if output.out_layout == "single" else "kept-*"
     kept = None if target is None else Path(output.out) / name
     rows = [*_count_rows(summary, kept), *_finish_checkpoint(checkpoint)]
-    if 0 < result.median_length < _SHORT and summary["verify"] == "jaccard" and "kind" not in summary:
-        rows.append(("", f"texts are short, half of them below {_SHORT} characters: --kind titles is for titles and names"))
+    if 0 < result.median_length < 80 and summary["verify"] == "jaccard" and "kind" not in summary:
+        rows.append(("", "half of the texts are shorter than 80 characters: --kind titles is for titles and names"))
     _report(job, summary, rows, _example(islice(result.clusters.rows(), EXAMPLE_ROWS)))
 
 

@@ -17,7 +17,7 @@ app = Commands()
 def mcp(
     store: StorePath,
     readonly: Annotated[bool, opt("Leave out the tool that adds documents.", "--readonly")] = False,
-    create: Annotated[bool, opt("Create a store of short texts, with --kind titles, if there is none.", "--create")] = False,
+    create: Annotated[bool, opt("Create a store of short texts (kind titles) if there is none.", "--create")] = False,
     token_file: Annotated[Path | None, opt("Token of the service, for a URL.", "--token-file", metavar="FILE")] = None,
     memory_limit: StoreMemory = None,
 ) -> None:
@@ -46,8 +46,7 @@ def mcp(
         from nearkin.store.store import Store
 
         Store.create(store, **kind_options("titles")).close()
-    mode = "r" if readonly else "w"
-    with open_store(store, mode, token_file=token_file, memory_limit=memory_limit) as opened:  # type: ignore[arg-type]
+    with open_store(store, "r" if readonly else "w", token_file=token_file, memory_limit=memory_limit) as opened:
         from nearkin.mcp import build_server
 
         build_server(opened, readonly=readonly).run()

@@ -34,9 +34,9 @@ from nearkin.dedup.candidates import (
     SimHashCandidates,
     TextCandidateSource,
     TlshCandidates,
-    feature_threshold,
 )
 from nearkin.dedup.candidates.codes import CodeCandidates, CodeRecipe
+from nearkin.dedup.candidates.minhash import feature_threshold
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.keep import KeepKey, parse_keep, removes_clusters
@@ -298,7 +298,7 @@ class DedupConfig(_ClusterOptions):
     )
     kind: Kind | None = matching_option(
         None,
-        help="Kind of corpus, which sets recipe, threshold, verification and --differ together; options given beside it win.",
+        help="Kind of corpus, which sets recipe, threshold, --verify and --differ; options given beside it win.",
         choices=get_args(Kind),
     )
     threshold: float = matching_option(
@@ -324,7 +324,7 @@ class DedupConfig(_ClusterOptions):
     )
     measure: Measure | None = matching_option(
         None,
-        help="Similarity that the threshold bounds: jaccard, containment (in the smaller text), indel, or words (of short texts).",
+        help="Similarity that the threshold bounds: jaccard, containment (of the smaller text), indel, words.",
         choices=get_args(Measure),
         show_default="jaccard",
     )
@@ -402,7 +402,9 @@ class DedupConfig(_ClusterOptions):
             self._set(comparison=TextMeasure(self.recipe, self.verify, self.differ))
         elif self.differ:
             value = f"{', '.join(self.differ)} with verify={self.verify}"
-            raise bad_parameter("differ", value, "rules with a verification by texts: jaccard, containment, indel or words")
+            raise bad_parameter(
+                "differ", value, "rules with a verification by texts: jaccard, containment, indel or words"
+            )
         if self.recipe.features == "given":
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
         self._set(near_misses=self._count_near_misses())

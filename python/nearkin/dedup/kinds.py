@@ -67,8 +67,7 @@ def with_kind(args: Mapping[str, Any]) -> dict[str, Any]:
     ParameterError
         An unknown kind.
     """
-    given = {name for name, value in args.items() if value is not None}
     # A measure sets the verification.
-    given |= {"verify"} if "measure" in given else set()
-    chosen = {name: value for name, value in kind_options(args["kind"]).items() if name not in given}
+    given = {**args, "verify": args.get("verify") or args.get("measure")}
+    chosen = {name: value for name, value in kind_options(args["kind"]).items() if given.get(name) is None}
     return {**args, **chosen, "kind_set": tuple(chosen.items())}

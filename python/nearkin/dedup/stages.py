@@ -262,8 +262,8 @@ def make_result(
         removed = np.asarray(clusters.compact["similarity"], np.float64)[listed]
         summary["thresholds"] = estimate_thresholds(summary, removed, near.similarity, share)
     length = float(np.median(new.lengths)) if len(new) else 0.0
-    found = clusters, pairs, summary, new.ids, weights[kept], near_misses
-    return DedupResult(np.flatnonzero(kept), *found, median_length=length)
+    rows = np.flatnonzero(kept)
+    return DedupResult(rows, clusters, pairs, summary, new.ids, weights[kept], near_misses, median_length=length)
 
 
 def representatives(collapsed: CollapsedDocuments, clustering: Clustering, equal: float) -> Representatives:

@@ -128,8 +128,8 @@ def dedup(
     Other Parameters
     ----------------
     kind : {"articles", "products", "logs", "poems", "titles", "code"}, optional
-        A kind of corpus, which sets recipe, threshold, verification and `differ` together, as `nearkin.dedup.kinds` lists them;
-        those that the call passes win. The summary says under `kind_set` what it set. Not with a store.
+        A kind of corpus, which sets recipe, threshold, `verify` and `differ` together, as `nearkin.dedup.kinds` has
+        them; those that the call passes win. The summary says under `kind_set` what it set. Not with a store.
     radius : int, optional
         Largest Hamming distance of a candidate, inclusive. Without a recipe it selects SimHash fingerprints; with a
         recipe of that family it follows from threshold and recall by default (`nearkin.theory.simhash_radius`).
