@@ -23,6 +23,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import json
 import random
 import re
@@ -33,11 +34,12 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -889,6 +891,56 @@ def wheels(chosen: bool, renamed: bool, _data: Path) -> Set:
     return pairs_by_label(rows, "path")
 
 
+def read_titles(source: str, data: Path) -> list[str]:
+    """Load the distinct titles of a source."""
+    if source == "wikipedia":
+        lines = gzip.open(data / "url_wikipedia_10k.txt.gz", "rt", encoding="utf-8").read().split()
+        texts = [unquote(line.rsplit("/", 1)[-1]).replace("_", " ") for line in lines]
+    elif source == "en_20news":
+        heads = (re.search(r"^Subject: (?:Re: ?)*(.+)", row["text"], re.M) for row in common.records(data, source))
+        texts = [head[1] for head in heads if head]
+    else:
+        texts = [row["family" if source == "zh_laws" else "title"] for row in common.records(data, source)]
+    letters = {"".join(filter(str.isalnum, text.casefold())): text for text in texts}
+    return sorted(text for key, text in letters.items() if len(key) > 3)[:: max(1, len(letters) // 3000)]
+
+
+def misspell(text: str, letters: str, rng: random.Random) -> str:
+    """Make one or, in a longer text, perhaps two errors: a transposition, substitution, deletion or insertion."""
+    at, letter = rng.randrange(1, len(text) - 1), rng.choice(letters)
+    forms = [text[at + 1] + text[at], letter + text[at + 1], text[at + 1], letter + text[at : at + 2]]
+    return text[:at] + rng.choice(forms) + text[at + 2 :]
+
+
+def titles(source: str, data: Path) -> Set:
+    """Plant copies (errors, order, case) and titles with another number or another word beside those of a source."""
+    rng, originals = random.Random(68), read_titles(source, data)
+    words = [word for text in originals for word in re.findall(r"[^\W\d_]{6,}", text)]
+    chinese, records = source.startswith("zh"), []
+    letters = "".join(words) if chinese else "abcdefghijklmnopqrstuvwxyz"
+    pairs = [("SR-2023-052", "SR-2023-053"), ("Amendment 16", "Amendment 17"), ("256GB", "512GB"), ("II", "III")]
+    for number, text in enumerate(originals):
+        long = re.findall(r"[^\W\d_一二三四五六七八九十百千○]{6,}", text)
+        change, word = rng.choice(["error", "order", "number", "word", "none"]), rng.choice(long or [""])
+        forms = [(number, text)]
+        if change == "error" and word:
+            forms.append((number, text.replace(word, misspell(word, letters, rng), 1)))
+        elif change == "order":
+            forms.append((number, " ".join(reversed(text.upper().split()))))
+        elif change == "number":
+            forms = [((number, end), f"{text} {end}") for end in rng.choice(pairs)]
+        elif change == "word" and word and word != text and not chinese:
+            forms.append(((number, "word"), text.replace(word, rng.choice(words), 1)))
+        records += [{"label": label, "text": form} for label, form in forms]
+    return pairs_by_label(records, "label", chinese=chinese)
+
+
+def paper_titles(data: Path) -> Set:
+    """Load the titles of DBLP and ACM, with their labelled pairs."""
+    titles = [row["f_title"] for row in common.records(data, "er_dblp_acm")]
+    return replace(load_labelled_pairs("er_dblp_acm", data), texts=titles)
+
+
 KIND_CORPORA: dict[str, tuple[Kind, bool, Callable[[Path], Set]]] = {
     "20 Newsgroups": ("articles", True, LABELLED["news"][1]),
     "Sogou news (zh)": ("articles", False, LABELLED["news (zh)"][1]),
@@ -899,6 +951,11 @@ KIND_CORPORA: dict[str, tuple[Kind, bool, Callable[[Path], Set]]] = {
     "HDFS, Linux, OpenSSH, Zookeeper": ("logs", False, partial(logs, ("HDFS", "Linux", "OpenSSH", "Zookeeper"))),
     "Tang poems 1 to 8,000": ("poems", True, partial(tang, 0)),
     "Tang poems 12,001 to 20,000": ("poems", False, partial(tang, 12_000)),
+    "DBLP-ACM": ("titles", True, paper_titles),
+    "20 Newsgroups, planted": ("titles", True, partial(titles, "en_20news")),
+    "Song poems (zh), planted": ("titles", True, partial(titles, "zh_song_poems")),
+    "Wikipedia, planted": ("titles", False, partial(titles, "wikipedia")),
+    "laws (zh), planted": ("titles", False, partial(titles, "zh_laws")),
     "jQuery, lodash": ("code", True, partial(programs, "js")),
     "CPython library": ("code", False, partial(programs, "py")),
     "five wheels": ("functions", True, partial(wheels, True, False)),

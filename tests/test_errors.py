@@ -83,7 +83,7 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "measure": (
         lambda _: UNTYPED.similarity(["a"], [0], [0], measure="x"),
-        "use one of jaccard, containment, indel, leven",
+        "use one of jaccard, containment, indel, words, leven",
     ),
     "digest": (
         lambda _: UNTYPED.ssdeep.hash(5),

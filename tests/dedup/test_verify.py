@@ -101,7 +101,7 @@ def test_unknown_measures_are_errors() -> None:
     """The error lists the measures."""
     with pytest.raises(
         errors.ParameterError,
-        match="measure='cosine' is not allowed; use one of jaccard, containment, indel, levenshtein",
+        match="measure='cosine' is not allowed; use one of jaccard, containment, indel, words, levenshtein",
     ):
         nk.similarity(["a", "b"], [0], [1], measure="cosine")  # type: ignore[arg-type]
 

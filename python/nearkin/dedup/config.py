@@ -34,9 +34,9 @@ from nearkin.dedup.candidates import (
     SimHashCandidates,
     TextCandidateSource,
     TlshCandidates,
-    feature_threshold,
 )
 from nearkin.dedup.candidates.codes import CodeCandidates, CodeRecipe
+from nearkin.dedup.candidates.minhash import feature_threshold
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.keep import KeepKey, parse_keep, removes_clusters
@@ -324,7 +324,7 @@ class DedupConfig(_ClusterOptions):
     )
     measure: Measure | None = matching_option(
         None,
-        help="Similarity that the threshold bounds: jaccard, containment (in the smaller text), indel or words.",
+        help="Similarity that the threshold bounds: jaccard, containment (of the smaller text), indel, words.",
         choices=get_args(Measure),
         show_default="jaccard",
     )

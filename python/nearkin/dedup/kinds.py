@@ -132,11 +132,10 @@ def with_kind(args: Mapping[str, Any], *, of_corpus: bool = True) -> dict[str, A
     ParameterError
         As for `kind_options`.
     """
-    given = {name for name, value in args.items() if value is not None}
     # A measure sets the verification.
-    given |= {"verify"} if "measure" in given else set()
+    given = {**args, "verify": args.get("verify") or args.get("measure")}
     options = kind_options(args["kind"], of_corpus=of_corpus)
-    chosen = {name: value for name, value in options.items() if name not in given}
+    chosen = {name: value for name, value in options.items() if given.get(name) is None}
     return {**args, **chosen, "kind_set": tuple(chosen.items())}
 
 

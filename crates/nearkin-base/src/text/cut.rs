@@ -105,11 +105,6 @@ fn script(c: char) -> Script {
     }
 }
 
-/// True for ideographs and kana.
-pub fn is_cjk(c: char) -> bool {
-    matches!(script(c), Script::Han | Script::Kana)
-}
-
 fn icu() -> WordSegmenterBorrowed<'static> {
     static SEGMENTER: OnceLock<WordSegmenterBorrowed<'static>> = OnceLock::new();
     *SEGMENTER.get_or_init(|| WordSegmenter::new_dictionary(WordBreakInvariantOptions::default()))

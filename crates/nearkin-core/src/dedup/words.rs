@@ -1,14 +1,14 @@
 //! Similarity of short texts, such as titles and names, by their words.
 //!
-//! Words are those of UAX #29 after NFKC and case folding, without apostrophes; a run of ideographs and kana is one
-//! word. Equal words of the two texts are *partners*, in any order. Of the others, words that are equal up to typing
+//! Words are those of UAX #29 after NFKC and case folding, without apostrophes; a run of ideographs, kana
+//! or Hangul is one word. Equal words of the two texts are *partners*, in any order. Of the others, words that are equal up to typing
 //! errors are partners, and a word and two neighbours that are written separately:
 //!
 //! | word | typing errors: insertions, deletions, substitutions, transpositions of neighbours (OSA) |
 //! |---|---|
 //! | of 5 letters or more; of 8 | 1; 2 |
-//! | of 5 ideographs or kana or more | 1 |
-//! | a *code*: with a digit, a Roman numeral from II on, a single letter other than a, i and s | none |
+//! | of 5 ideographs, kana or syllables of Hangul or more | 1 |
+//! | a *code*: with a digit, a Roman numeral from II on, a single letter other than a, i and s, a negation | none |
 //!
 //! With w the weight of the words that have partners and u that of the others,
 //!
@@ -16,17 +16,16 @@
 //! similarity = w / (w + u)
 //! ```
 //!
-//! and 0 for two texts with other numbers, or the same in another order; if a code has no partner; if each of them has a
+//! and 0 for two texts with other numbers or `MARKS`, or the same in another order; if a code has no partner; if each of them has a
 //! word without a partner that is no stop word: a word in place of another makes another title, however long it is.
 //!
-//! The weight of a word is its number of letters, up to 8; of an ideograph 2; of a stop word a quarter.
+//! The weight of a word is its number of letters, up to 8; of an ideograph 2 each; of a stop word a quarter.
 //!
 //! Cost: linear in the texts, and at most `MAX_LEFT`² distances of words of up to `MAX_LENGTH` characters. Longer words,
 //! and texts with more words that the other lacks, have only equal partners.
 
 use std::collections::HashMap;
 
-use crate::text::cut::is_cjk;
 use crate::text::tokenizer::{FeatureKind, Scratch, Tokenizer};
 use crate::text::unicode::{Case, Form, Letters};
 use crate::{Result, alloc};
@@ -40,7 +39,12 @@ const STOP_WORDS: [&str; 28] = [
     "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "her", "his", "in", "into", "is", "it", "its",
     "my", "of", "on", "or", "our", "the", "their", "this", "to", "with", "your",
 ];
-const NUMERALS: &str = "〇零一二三四五六七八九十百千";
+/// The first letter of a run of ideographs, kana or Hangul.
+const SYLLABLES: fn(char) -> bool = |c| c >= '\u{2e80}';
+/// Words without which a title says the opposite.
+const NEGATIONS: [&str; 5] = ["never", "no", "non", "not", "without"];
+/// Numerals and negations among ideographs.
+const MARKS: &str = "〇零一二三四五六七八九十百千不没沒非无無未";
 
 /// Return the tokenizer of the words.
 ///
@@ -60,7 +64,7 @@ pub(super) fn read(tokenizer: &Tokenizer, text: &str, scratch: &mut Scratch, out
         let word = str::from_utf8(&text[start..end]).unwrap_or_default();
         refused = refused.take().or_else(|| alloc::try_reserve_str(out, word.len() + 1).err());
         if refused.is_none() {
-            let cjk = word.starts_with(is_cjk);
+            let cjk = word.starts_with(SYLLABLES);
             if out.len() > first && !(cjk && run == start) {
                 out.push(' ');
             }
@@ -87,13 +91,13 @@ impl<'a> Word<'a> {
     }
 
     fn is_cjk(self) -> bool {
-        self.text.starts_with(is_cjk)
+        self.text.starts_with(SYLLABLES)
     }
 
     fn is_code(self) -> bool {
         let single = matches!(self.text.as_bytes(), [b'b'..=b'h' | b'j'..=b'r' | b't'..=b'z']);
         let roman = (2..6).contains(&self.length) && self.text.bytes().all(|byte| matches!(byte, b'i' | b'v' | b'x'));
-        single || roman || self.has_digit()
+        single || roman || self.has_digit() || NEGATIONS.contains(&self.text)
     }
 
     fn has_digit(self) -> bool {
@@ -106,10 +110,8 @@ impl<'a> Word<'a> {
 
     /// Return four times the weight.
     fn weight(self) -> usize {
-        match self.is_cjk() {
-            true => 8 * self.length,
-            false => self.length.min(8) * if self.is_stop() { 1 } else { 4 },
-        }
+        let (most, each) = if self.is_cjk() { (self.length, 8) } else { (8, if self.is_stop() { 1 } else { 4 }) };
+        self.length.min(most) * each
     }
 
     /// True if the `other` words, written together, are this one up to typing errors.
@@ -158,9 +160,9 @@ fn left<'a>(a: &'a str, b: &'a str) -> Result<[Vec<Word<'a>>; 2]> {
     Ok([x, y])
 }
 
-/// Return the numbers of a text, in their order.
+/// Return the numbers and the marks of a text, in their order.
 fn numbers(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_numeric() && !NUMERALS.contains(c)).filter(|number| !number.is_empty())
+    text.split(|c: char| !c.is_numeric() && !MARKS.contains(c)).filter(|number| !number.is_empty())
 }
 
 /// Return the similarity of two texts of words; 0 if one is empty.
@@ -244,6 +246,8 @@ mod tests {
             ("the north gate", "the south gate"),
             ("山居詩之一", "山居詩之二"),
             ("南京市公園", "北京市公路"),
+            ("允许在公园里吸烟", "不允许在公园里吸烟"),
+            ("the user wants daily reports by mail", "the user wants no daily reports by mail"),
             ("", ""),
             ("...", "..."),
         ] {

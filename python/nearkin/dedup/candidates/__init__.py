@@ -24,7 +24,7 @@ from nearkin.dedup.candidates.base import (
     Values,
 )
 from nearkin.dedup.candidates.digests import DigestCandidates, FeatureCandidates, FileCandidates, TlshCandidates
-from nearkin.dedup.candidates.minhash import RECALL, MinHashCandidates, feature_threshold
+from nearkin.dedup.candidates.minhash import RECALL, MinHashCandidates
 from nearkin.dedup.candidates.simhash import SimHashCandidates
 
 __all__ = [
@@ -51,5 +51,4 @@ __all__ = [
     "TextSearch",
     "TlshCandidates",
     "Values",
-    "feature_threshold",
 ]

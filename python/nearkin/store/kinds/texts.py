@@ -29,9 +29,9 @@ from nearkin.dedup.candidates import (
     SimHashCandidates,
     TextBatch,
     Values,
-    feature_threshold,
 )
 from nearkin.dedup.candidates.base import list_offsets
+from nearkin.dedup.candidates.minhash import feature_threshold
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.config import THRESHOLD, Empty
 from nearkin.dedup.distinguishers import parse_differ
