@@ -71,9 +71,9 @@ class ComparedTexts:
     distance : int or None
         Hamming distance of the fingerprints; None if a text has no features.
     similarities : dict of str to (float or None)
-        Of features: `jaccard`, `containment`, `dice`, None if a text has none. Of words: `words`. Of characters: `indel` and
-        `levenshtein` (missing for texts that are too long), `bigrams`, `trigrams`, and `places`, the share of
-        positions with equal characters.
+        Of features: `jaccard`, `containment`, `dice`, None if a text has none. Of words: `words`. Of characters:
+        `indel` and `levenshtein` (missing for texts that are too long), `bigrams`, `trigrams`, and `places`, the share
+        of positions with equal characters.
     differs : dict of str to str
         By each rule of `differ=` that tells the texts apart: the difference.
     edits : Edits or None
