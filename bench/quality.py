@@ -814,7 +814,7 @@ def tang(first: int, data: Path) -> Set:
 def read_titles(source: str, data: Path) -> list[str]:
     """Load the distinct titles of a source."""
     if source == "wikipedia":
-        lines = gzip.open(data / "url_wikipedia_10k.txt.gz", "rt", encoding="utf-8").read().split()
+        lines = gzip.decompress((data / "url_wikipedia_10k.txt.gz").read_bytes()).decode().split()
         texts = [unquote(line.rsplit("/", 1)[-1]).replace("_", " ") for line in lines]
     elif source == "en_20news":
         heads = (re.search(r"^Subject: (?:Re: ?)*(.+)", row["text"], re.M) for row in common.records(data, source))

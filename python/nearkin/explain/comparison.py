@@ -40,9 +40,9 @@ class ComparedTexts:
     distance : int or None
         Hamming distance of the fingerprints; None if a text has no features.
     similarities : dict of str to (float or None)
-        Of features: `jaccard`, `containment`, `dice`, None if a text has none. Of words: `words`. Of characters: `indel` and
-        `levenshtein` (missing for texts that are too long), `bigrams`, `trigrams`, and `places`, the share of
-        positions with equal characters.
+        Of features: `jaccard`, `containment`, `dice`, None if a text has none. Of words: `words`. Of characters:
+        `indel` and `levenshtein` (missing for texts that are too long), `bigrams`, `trigrams`, and `places`, the share
+        of positions with equal characters.
     differs : dict of str to str
         By each rule of `differ=` that tells the texts apart: the difference.
     edits : Edits or None
@@ -187,8 +187,7 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None) -> ComparedTexts
     similarities: dict[str, float | None] = {"jaccard": jaccard, "containment": measure("containment")}
     if (indel := try_call("indel is", measure, "indel")) is not None:
         similarities["indel"] = indel
-    similarities["words"] = measure("words")
-    others = baselines(a, b)
+    others = {"words": measure("words"), **baselines(a, b)}
     if "levenshtein" not in others:
         notes.append("levenshtein is left out: the lengths of the texts multiply to more than 2**34; compare parts")
     similarities |= {"dice": 2 * jaccard / (1 + jaccard), **others, "places": positional_similarity(a, b)}
