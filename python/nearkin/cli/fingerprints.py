@@ -86,6 +86,7 @@ def compare(
     containment  0.7500
     indel        0.9091
     dice         0.6000
+    words        0.0000
     levenshtein  0.8333
     bigrams      0.8000
     trigrams     0.6667

@@ -230,8 +230,7 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None, kind: Kind | Non
     similarities: dict[str, float | None] = {"jaccard": jaccard, "containment": measure("containment")}
     if (indel := try_call("indel is", measure, "indel")) is not None:
         similarities["indel"] = indel
-    similarities["words"] = measure("words")
-    others = baselines(a, b)
+    others = {"words": measure("words"), **baselines(a, b)}
     if "levenshtein" not in others:
         notes.append("levenshtein is left out: the lengths of the texts multiply to more than 2**34; compare parts")
     similarities |= {"dice": 2 * jaccard / (1 + jaccard), **others, "places": positional_similarity(a, b)}

@@ -1,7 +1,7 @@
 //! Similarity of short texts, such as titles and names, by their words.
 //!
-//! Words are those of UAX #29 after NFKC and case folding, without apostrophes; a run of ideographs, kana
-//! or Hangul is one word. Equal words of the two texts are *partners*, in any order. Of the others, words that are equal up to typing
+//! Words are those of UAX #29 after NFKC and case folding, without apostrophes; a run of ideographs, kana or Hangul is
+//! one word. Equal words of the two texts are *partners*, in any order. Of the others, words that are equal up to typing
 //! errors are partners, and a word and two neighbours that are written separately:
 //!
 //! | word | typing errors: insertions, deletions, substitutions, transpositions of neighbours (OSA) |
@@ -16,8 +16,9 @@
 //! similarity = w / (w + u)
 //! ```
 //!
-//! and 0 for two texts with other numbers or `MARKS`, or the same in another order; if a code has no partner; if each of them has a
-//! word without a partner that is no stop word: a word in place of another makes another title, however long it is.
+//! and 0 for two texts with other numbers or `MARKS`, or the same in another order; if a code has no partner; if each
+//! of them has a word without a partner that is no stop word: a word in place of another makes another title, however
+//! long it is.
 //!
 //! The weight of a word is its number of letters, up to 8; of an ideograph 2 each; of a stop word a quarter.
 //!
