@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 app = Commands()
 
 BRIEF = (
-    *("out", "overwrite", "report", "text_column", "id_column", "threshold", "keep", "labels", "against", "store"),
+    *("out", "overwrite", "report", "text_column", "id_column", "kind", "threshold", "keep", "against", "store"),
 )
 """Options that `-h` shows."""
 EXAMPLE_ROWS = 12
