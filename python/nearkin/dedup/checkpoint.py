@@ -95,7 +95,9 @@ class JobCheckpoint:
             old = json.loads(path.read_bytes())["job"]
         except FileNotFoundError:
             if files := sorted(each.name for each in self._folder.glob("*-*") if _OWN.fullmatch(each.name)):
-                reason = f"it is gone, and nothing says of which job {files[0]} is; delete the folder, or give a new one"
+                reason = (
+                    f"it is gone, and nothing says of which job {files[0]} is; delete the folder, or give a new one"
+                )
                 raise damaged(path, reason) from None
             with replace_file(path) as file:
                 file.write(json.dumps({"created": created, "job": new}, indent=1).encode())
