@@ -193,8 +193,8 @@ class _Tools:
         ids: Annotated[
             list[Id] | None,
             Field(
-                description="An id for each text, all strings or all integers; row numbers if left out, or hashes of the "
-                "texts in a store with string ids."
+                description="An id for each text, all strings or all integers; row numbers if left out, or hashes "
+                "of the texts in a store with string ids."
             ),
         ] = None,
     ) -> list[Checked]:
