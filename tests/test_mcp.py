@@ -92,6 +92,17 @@ def test_an_agent_checks_adds_searches_and_asks_why(store: Path) -> None:
         assert 4 == len(opened)
 
 
+def test_texts_without_ids_in_a_store_with_string_ids(store: Path) -> None:
+    """Their ids are hashes of the texts: added twice, also in one call, they are there once."""
+    new = "Something new that has its own words."
+    first, twice = map(rows, talk_here(store, [("check_and_add", {"texts": [new, new, "Another one."]})] * 2))
+    assert ["new", "known", "new"] == [row["status"] for row in first]
+    assert ["known"] * 3 == [row["status"] for row in twice]
+    assert [row["id"] for row in first] == [row["id"] for row in twice]
+    with nk.Store.open(store, "r") as opened:
+        assert 4 == len(opened)
+
+
 def test_a_failed_call_names_the_class_of_its_error(store: Path) -> None:
     """The server goes on, and nothing was added."""
     calls: Calls = [

@@ -19,6 +19,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from nearkin._core import __version__
@@ -191,7 +192,10 @@ class _Tools:
         texts: Texts,
         ids: Annotated[
             list[Id] | None,
-            Field(description="An id for each text, all strings or all integers; row numbers if left out."),
+            Field(
+                description="An id for each text, all strings or all integers; row numbers if left out, or hashes "
+                "of the texts in a store with string ids."
+            ),
         ] = None,
     ) -> list[Checked]:
         """Compare texts with the store and with one another, and add them all in one step.
@@ -201,7 +205,14 @@ class _Tools:
         with _typed_errors():
             if ids is not None and len(ids) != len(texts):
                 raise bad_parameter("ids", f"{len(ids)} ids", f"one for each of {len(texts)} texts")
-            return self._checked(self._store.check_and_add(texts, ids))
+            try:
+                return self._checked(self._store.check_and_add(texts, ids))
+            except MismatchError as error:
+                if ids is not None or error.what != "kind of ids":
+                    raise
+            # The same text has the same id, so adding it again changes nothing.
+            hashes = [sha256(text.encode()).hexdigest()[:32] for text in texts]
+            return self._checked(self._store.check_and_add(texts, hashes))
 
     def search(
         self,

@@ -257,6 +257,14 @@ def test_a_damaged_manifest_is_an_error(tmp_path: Path, content: bytes) -> None:
         nk.dedup(TEXTS, checkpoint=tmp_path)
 
 
+def test_a_missing_manifest_is_an_error(tmp_path: Path) -> None:
+    """The links of another threshold would be taken for those of this job."""
+    nk.dedup(TEXTS, checkpoint=tmp_path)
+    (tmp_path / "checkpoint.json").unlink()
+    with pytest.raises(CorruptStoreError, match="it is gone, and nothing says of which job"):
+        nk.dedup(TEXTS, threshold=0.5, checkpoint=tmp_path)
+
+
 def test_other_folders_are_refused(tmp_path: Path) -> None:
     """A file, a folder of the user, an input folder, a URL, no name, and a folder that can't be made."""
     (tmp_path / "file").touch()

@@ -51,17 +51,17 @@ def killing(stage: str, moment: str) -> Iterator[None]:
         kill()
 
     def written(point: Checkpoint, writer: Any, folder: str) -> None:
-        here = folder == f"{point.path}/{stage}"
+        here = folder.startswith(f"{point.path}/{stage}/")
         if here and moment == "inside":
             threading.Thread(target=watch, args=[Path(folder)], daemon=True).start()
         write(point, writer, folder)
         if here and moment == "inside":
             kill()
 
-    def listed(point: Checkpoint, name: str, rows: int) -> None:
+    def listed(point: Checkpoint, name: str, rows: int, files: Any) -> None:
         if name == stage and moment == "written":
             kill()
-        enlist(point, name, rows)
+        enlist(point, name, rows, files)
         if name == stage and moment == "listed":
             kill()
 

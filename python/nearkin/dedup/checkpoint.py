@@ -87,13 +87,18 @@ class JobCheckpoint:
         MismatchError
             Another job; the message names the first option or input that differs.
         CorruptStoreError
-            The manifest can't be read.
+            The manifest can't be read, or is gone from a folder that has files of stages.
         """
         path = self._folder / _MANIFEST
         new = json.loads(json.dumps(job))
         try:
             old = json.loads(path.read_bytes())["job"]
         except FileNotFoundError:
+            if files := sorted(each.name for each in self._folder.glob("*-*") if _OWN.fullmatch(each.name)):
+                reason = (
+                    f"it is gone, and nothing says of which job {files[0]} is; delete the folder, or give a new one"
+                )
+                raise damaged(path, reason) from None
             with replace_file(path) as file:
                 file.write(json.dumps({"created": created, "job": new}, indent=1).encode())
             return

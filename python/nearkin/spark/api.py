@@ -95,11 +95,14 @@ def dedup(
     MismatchError
         Workers with another version of nearkin; a checkpoint of another job.
     OutputError
-        A checkpoint that can't be read or written.
+        A checkpoint that can't be read or written, or a file of it that is gone or has changed. The DataFrames of the
+        result raise it too if `checkpoint` has lost rows when they are read.
     EngineError
         An engine that is too old, workers without nearkin or without the folder, a job that failed in the engine.
     """
     check_options(dedup, EngineDedupOptions, options)
     config = engine_config(recipe, threshold=threshold, measure=measure, keep=keep, **options)
     with raise_engine_errors(), reporting(progress) as report:
-        return collect_result(SparkJob(df, text, id, config, against, source, hashes, checkpoint, report))
+        job = SparkJob(df, text, id, config, against, source, hashes, checkpoint, report)
+        with job.checkpoint.watch():
+            return collect_result(job)

@@ -48,9 +48,9 @@ _GROWTH = 4
 _MAX_ROUNDS = 60
 _MANY = 1 << 20
 """Documents whose texts take longer to read than another stage."""
-_LAYOUT = 4
+_LAYOUT = 5
 """Version of the columns and passes of stages: 2 has no texts in the first one, 3 has larger parts of buckets, 4 finds
-texts by number if numbers follow from ids."""
+texts by number if numbers follow from ids, 5 lists the files of stages."""
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "float", "double", "string", "date", "timestamp", "timestamp_ntz", "boolean")
 
@@ -101,7 +101,7 @@ class SparkJob:
             self.session, _checkpoint_folder(checkpoint), self._digest(), lambda stage: report(stage, 0, None)
         )
         self.checkpoint.check()
-        self.plans = Plans(self.checkpoint, config)
+        self.plans = Plans(self.checkpoint, config, self.is_spark)
 
     def run(self) -> None:
         """Run all stages up to the removed documents."""

@@ -99,10 +99,13 @@ class Plans:
     ----------
     checkpoint : Checkpoint
     config : DedupConfig
+    is_spark : bool
+        False for Sail.
     """
 
     checkpoint: Checkpoint
     config: DedupConfig
+    is_spark: bool
     #: Numbers of documents and of rows so far.
     counts: dict[str, int] = field(default_factory=dict)
     #: The units of fingerprints, once `choose_units` has run.
@@ -162,8 +165,11 @@ class Plans:
         return rows.join(self.broadcast(copies.select("number"), self.counts["copies"]), "number", "left_anti")
 
     def broadcast(self, rows: DataFrame, count: int, *, integers: bool = False) -> DataFrame:
-        """Send rows to every worker if there are few; twice as many if they are one or two integers."""
-        return self.F.broadcast(rows) if count <= (1 + integers) * _MAX_BROADCAST else rows
+        """Send rows to every worker if there are few; twice as many if they are one or two integers.
+
+        Sail chooses by itself, and logs a warning for each hint.
+        """
+        return self.F.broadcast(rows) if self.is_spark and count <= (1 + integers) * _MAX_BROADCAST else rows
 
     def distinct(self, rows: DataFrame, count: int) -> DataFrame:
         """Return the distinct numbers of rows, `count` at most, for a join that keeps them in memory.

@@ -76,7 +76,7 @@ def collect_result(job: SparkJob) -> SparkResult:
     """Run a job and build its DataFrames and summary."""
     F = job.F
     job.run()
-    clusters = _build_clusters(job)
+    clusters = job.checkpoint.guard("clusters", _build_clusters(job))
     removed = clusters.where("reason <> 'kept'")
     removed_id = unused_name("removed_id", job.df.columns)
     removed_ids = _removed_ids(job, clusters).select(F.col("id").alias(removed_id))
@@ -87,7 +87,7 @@ def collect_result(job: SparkJob) -> SparkResult:
     kept = job.df.join(removed_ids, is_removed, "left_anti")
     pairs = removed.select("id", "representative", "distance", "similarity")
     if job.config.links == "all":
-        pairs = job.checkpoint.frame("pairs", lambda: _build_links(job))
+        pairs = job.checkpoint.guard("pairs", job.checkpoint.frame("pairs", lambda: _build_links(job)))
     return SparkResult(kept, clusters, pairs, _summarize(job, clusters))
 
 
@@ -96,7 +96,8 @@ def _removed_ids(job: SparkJob, clusters: DataFrame) -> DataFrame:
     removed = clusters.where("reason <> 'kept'").select("id")
     if job.config.empty == "keep":
         return removed
-    return removed.union(job.documents.where("features = 0 AND NOT older").select("id"))
+    empty = job.documents.where("features = 0 AND NOT older").select("id")
+    return removed.union(job.checkpoint.guard("empty", job.checkpoint.frame("empty", lambda: empty)))
 
 
 def _removed_documents(job: SparkJob) -> DataFrame:
@@ -191,7 +192,9 @@ def _number_clusters(job: SparkJob, rows: DataFrame) -> DataFrame:
     order = sorted(sizes)
     starts = np.cumsum([0, *(sizes[each] for each in order)])[: len(order)]
     firsts = job.session.createDataFrame(pa.table({"range": pa.array(order, pa.int64()), "start": starts}))
-    numbered = ranked.join(F.broadcast(firsts), "range").selectExpr("rep", "start + rank AS cluster")
+    numbered = ranked.join(job.plans.broadcast(firsts, len(order)), "range").selectExpr(
+        "rep", "start + rank AS cluster"
+    )
     return point.frame("cluster-numbers", lambda: numbered)
 
 
@@ -282,18 +285,15 @@ def _summarize(job: SparkJob, clusters: DataFrame) -> Summary:
 def _count_work(job: SparkJob) -> dict[str, int]:
     """Count the pairs of all rounds."""
     stages = sorted(name for name in job.checkpoint.done if name == "links" or name.startswith("links-"))
-    # A folder without links has no schema of its own.
-    reader = job.session.read.schema(LINKS)
-    rows = union([reader.parquet(f"{job.checkpoint.path}/{name}") for name in stages])
+    rows = union([job.checkpoint.read(name, LINKS) for name in stages])
     sums = rows.where("right is null").agg(*(job.F.sum(name).alias(name) for name in COUNTS))
     return {name: value or 0 for name, value in fetch_rows(sums)[0].items()}
 
 
 def _count_sources(job: SparkJob, clusters: DataFrame) -> tuple[list[SourceRemovals], list[str]]:
     F = job.F
-    new = job.session.read.parquet(f"{job.checkpoint.path}/documents").select(
-        "id", F.coalesce("source", F.lit("")).alias("source")
-    )
+    documents = job.checkpoint.read("documents", f"id {job.id_type}, source string")
+    new = documents.select("id", F.coalesce("source", F.lit("")).alias("source"))
     removed = _removed_ids(job, clusters).select("id", F.lit(1).alias("removed"))
     rows = new.join(removed, "id", "left").groupBy("source")
     table = fetch_rows(rows.agg(F.count("id").alias("n"), F.count("removed").alias("removed")).orderBy("source"))
