@@ -94,6 +94,11 @@ class ReferenceOptions:
         group=REFERENCE,
         metavar="STORE",
     )
+    ledger: bool = option(
+        False,
+        help="Also record removed documents in the store, so that it counts the copies of each kept one.",
+        group=REFERENCE,
+    )
     image_column: str | None = option(
         None,
         help="With --hex-column: column of paths or URLs of images. The report shows thumbnails of paths (with pillow) "

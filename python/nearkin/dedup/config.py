@@ -168,6 +168,7 @@ class DedupOptions(EngineDedupOptions, total=False):
     groups: Cells | str | None
     columns: Mapping[str, Cells] | Iterable[str] | None
     output: Callable[[DedupResult], OutputDir] | None
+    ledger: bool
 
 
 class FileDedupOptions(TypedDict, total=False):
@@ -180,6 +181,7 @@ class FileDedupOptions(TypedDict, total=False):
     text_threshold: float | None
     columns: Mapping[str, Cells] | None
     output: Callable[[DedupResult], OutputDir] | None
+    ledger: bool
 
 
 class PassagesOptions(_MatchingOptions, total=False):

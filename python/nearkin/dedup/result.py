@@ -175,6 +175,10 @@ class ClusterTable(ResultTable):
 
     codes: NDArray[np.uint8] = np.zeros(0, np.uint8)
     """The index of each row's reason in `REASONS`."""
+    members: NDArray[np.int64] = np.zeros(0, np.int64)
+    """The row of the document of each row."""
+    heads: NDArray[np.int64] = np.zeros(0, np.int64)
+    """The row of its representative; -1 - k for reference document k."""
 
     if TYPE_CHECKING:
 
@@ -443,7 +447,10 @@ class TableBuilder:
             },
             id_type=self._id_type(),
         )
-        table.codes = codes
+        table.codes, table.members = codes, chosen.rows[members]
+        table.heads = len(chosen) - 1 - representative
+        own = np.flatnonzero(representative < len(chosen))
+        table.heads[own] = chosen.rows[representative[own]]
         return table
 
     def pairs(self, left: Ordinals, right: Ordinals, similarity: NDArray[np.float64]) -> PairTable:

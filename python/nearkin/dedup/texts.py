@@ -206,6 +206,10 @@ def dedup(
         With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which is
         published if, and only if, the store adds the kept documents. Called again if another process changed the store
         in between.
+    ledger : bool, default False
+        With `store`: also record each removed document with its match, as `Store.check_and_add` does, so that the store
+        counts how many documents each kept one stands for (`Store.get`). An id counts once, so a repeated job with ids
+        changes no count.
 
     Returns
     -------
@@ -273,14 +277,14 @@ def dedup(
         )
     texts = cast("Texts | Corpus | FrameLike | Paths", texts)
     sources, columns, output = options.pop("sources", None), options.pop("columns", None), options.pop("output", None)
-    groups = options.pop("groups", None)
+    groups, ledger = options.pop("groups", None), options.pop("ledger", False)
     names = ColumnNames.from_args(text, id, texts, against)
     collection = against if store is None else store
     settings = collection.settings if isinstance(collection, ConfiguredCollection) else None
     fixed: dict[str, Any] = {"recipe": recipe, "measure": measure, "keep": keep, **options}
     config = DedupConfig.from_args(settings, threshold=threshold, **fixed)
-    if store is None and (columns is not None or output is not None):
-        raise bad_parameter("store", "None", "a store, with columns= or output=")
+    if store is None and (columns is not None or output is not None or ledger):
+        raise bad_parameter("store", "None", "a store, with columns=, output= or ledger=")
     if config.lossless and labels is not None:
         raise bad_parameter("lossless", "True", "it without labels, which merge documents of any text")
     if config.shrink_to is not None and (labels is not None or settings is not None):
@@ -318,7 +322,7 @@ def dedup(
                 lambda **changes: DedupConfig.from_args(**{**fixed, **changes}),
                 lambda config: _run(inputs, reference, None, None, config, report, None, None),
             )
-        result = _run(inputs, reference, store, output, config, report, constraints, saved)
+        result = _run(inputs, reference, store, output, config, report, constraints, saved, ledger=ledger)
         if saved is not None:
             _summarize_checkpoint(saved, result)
         return result
@@ -393,6 +397,8 @@ def _run(
     report: Progress,
     labels: PairLabels | None,
     checkpoint: JobCheckpoint | None,
+    *,
+    ledger: bool = False,
 ) -> DedupResult:
     """Deduplicate open inputs."""
     timer = StageTimer()
@@ -436,6 +442,7 @@ def _run(
         numbered=not has_ids,
         columns=columns,
         output=output,
+        ledger=ledger,
     )
 
 

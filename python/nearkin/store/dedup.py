@@ -476,6 +476,30 @@ def take_ids(keys: IdKeys | None, rows: NDArray[np.int64]) -> IdKeys | None:
     return keys[rows] if isinstance(keys, np.ndarray) else None if keys is None else [keys[row] for row in rows]
 
 
+def count_copies(decision: BatchDecision, snapshot: Snapshot, first: int) -> NDArray[np.int64]:
+    """Return the number of documents that the kept document of each one stands for once the batch is added.
+
+    `decision` has the rows of the batch, from `first` on, and `snapshot` does not have them yet.
+    """
+    status, row, added = decision.status, decision.row, np.flatnonzero(decision.status < KNOWN)
+    kept = row.copy()
+    kept[added[status[added] == NEW]] = first + np.flatnonzero(status[added] == NEW)
+    # A known document counts where its first result does.
+    known = np.flatnonzero(status == KNOWN)
+    stored, inside = known[row[known] < first], known[row[known] >= first]
+    matched = [snapshot.unpack_extra(extra)[0] for extra in snapshot.extras(row[stored])]
+    kept[stored] = [at if match is None else match.row for at, match in zip(row[stored], matched, strict=True)]
+    kept[inside] = kept[decision.other[inside]]
+    copies = np.zeros(len(kept), np.int64)
+    old = np.flatnonzero((kept >= 0) & (kept < first))
+    old = old[snapshot.present(kept[old])]
+    copies[old] = snapshot.ledger(kept[old])[0]
+    rows, counts = np.unique(kept[added], return_counts=True)
+    counted = np.flatnonzero(np.isin(kept, rows) & (kept >= 0))
+    copies[counted] += counts[np.searchsorted(rows, kept[counted])]
+    return copies
+
+
 def known_rows(new: HashedDocuments, keys: IdKeys | None, snapshot: Snapshot, stop: int) -> Ordinals:
     """Return the row below `stop` of each document without features that is stored with its id and content, or -1."""
     bare, settings = np.flatnonzero(new.counts == 0), snapshot.settings
