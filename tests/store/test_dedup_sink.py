@@ -106,12 +106,12 @@ def test_jobs_with_a_ledger_store_what_check_and_add_stores(tmp_path: Path, reci
             assert [] == nk.dedup(dump, names, store=other, ledger=True, columns=columns).kept
         assert ledger(one) == ledger(other)
         kept = {name: facts[-1] for name, facts in ledger(other).items() if facts[0] == "new"}
-        whole = nk.dedup(texts, ids, recipe=one.recipe)
+        whole = nk.dedup(texts, ids, recipe=recipe or "minhash")
         assert dict(zip(whole.kept, whole.weights.tolist(), strict=True)) == kept
         assert (len(kept), len(texts)) == (other.stats(ledger=True).kept, len(other))
         assert max(kept.values()) > 3
         times = {(doc.first_seen, doc.last_seen) for batch in other.iter_documents(ledger=True) for doc in batch}
-        assert all(first is not None and first <= last for first, last in times)
+        assert all(first is not None and last is not None and first <= last for first, last in times)
         other.merge()
         other.backup(tmp_path / "backup")
         other.copy(tmp_path / "copy").close()

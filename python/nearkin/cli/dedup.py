@@ -92,6 +92,7 @@ _NOT_FOR_PASSAGES = (
         "text_threshold",
     ),
     *("differ", "empty", "lossless", "checkpoint", "weights", "kind", "image_column", "group_column", "shrink_to"),
+    "min_sources",
 )
 
 
@@ -612,6 +613,8 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
         yield reasons["label"], f"of them {REASON_WORDS['label'].name}"
     if heads := summary["removed_by_reason"].get("representative", 0):
         yield heads, "of them would have been kept, one of each cluster: --keep none"
+    if few := reasons["few-sources"]:
+        yield few, f"of them {REASON_WORDS['few-sources'].name}"
     if older := count_reference(summary):
         yield older, "of them match older documents"
     if summary.get("pairs_that_differ"):

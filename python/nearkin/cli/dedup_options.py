@@ -160,7 +160,7 @@ class Job:
         OptionsOf(
             DedupConfig,
             *("kind", "threshold", "radius", "recall", "bands", "measure", "verify", "differ", "max_comparisons"),
-            *("empty", "cluster", "keep", "lossless", "shrink_to", "links", "checkpoint"),
+            *("empty", "cluster", "keep", "lossless", "shrink_to", "min_sources", "links", "checkpoint"),
         ),
     ]
     files: Annotated[Options, OptionsOf(FileDedupConfig, "skip_hubs", "also", "text_threshold")]

@@ -194,7 +194,10 @@ def dedup(
         are hashes only.
     sources : strings or integers, one per text, or the name of a column of a frame, files or a Corpus; optional
         The source of each text: the summary counts removals by source, and a warning names a source that loses far
-        more than the rest.
+        more than the rest. Under `sources_shared` it counts the clusters that each two sources share.
+    min_sources : int, default 1
+        Keep only documents that at least this number of sources have, as a copy or a near-duplicate, such as pages that
+        two crawls found. A missing source is none. The summary counts the others under "few-sources". Not with a store.
     groups : strings or integers, one per text, or the name of a column of a frame, files or a Corpus; optional
         The group of each text, such as its repository, book or site. Groups are compared instead of texts, by the union
         of the features of their texts, and kept or removed as a whole (`nearkin.dedup.groups`). Tables, labels and
@@ -285,6 +288,9 @@ def dedup(
     config = DedupConfig.from_args(settings, threshold=threshold, **fixed)
     if store is None and (columns is not None or output is not None or ledger):
         raise bad_parameter("store", "None", "a store, with columns=, output= or ledger=")
+    if config.min_sources > 1 and (sources is None or store is not None):
+        allowed = "1 without sources=, and with a store, which would not recognise the copies of what it leaves out"
+        raise bad_parameter("min_sources", config.min_sources, allowed)
     if config.lossless and labels is not None:
         raise bad_parameter("lossless", "True", "it without labels, which merge documents of any text")
     if config.shrink_to is not None and (labels is not None or settings is not None):

@@ -1532,7 +1532,7 @@ class Store(DocumentStore):
             found = (np.asarray(clusters.compact[name])[chosen] for name in ("distance", "similarity"))
             facts = zip(matched.tolist(), *(part.tolist() for part in found), strict=True)
             extras = [pack_extra(RecordedMatch(*fact), cell) for fact, cell in zip(facts, cells, strict=True)]
-            texts = [None] * len(rows) if self._settings.text == "keep" else None
+            texts: list[str | None] | None = [None] * len(rows) if self._settings.text == "keep" else None
             contents = new.contents[rows].tobytes()
             state = self._append_rows(ids, contents, records, extras, texts, state)
         return state
