@@ -361,7 +361,7 @@ class DedupConfig(_ClusterOptions):
     )
     min_sources: int = keeping_option(
         1,
-        help="With --source-column: keep only documents that this number of sources have, in the same or a similar form.",
+        help="With --source-column: keep only documents that at least this number of sources have.",
         min=1,
     )
     max_comparisons: int = matching_option(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from nearkin.index.ids import Id
 from nearkin.io.tables import Tabular
 from nearkin.notebook import html_facts
 from nearkin.store.records import STATUSES, Cell, Status
+
+Store: TypeAlias = Any
+"""`nearkin.store.Store`, whose module imports this one."""
 
 
 @dataclass(frozen=True)
@@ -238,3 +241,25 @@ class Expired:
     undated: int
     before: datetime
     dry_run: bool
+
+
+def export_fields(store: Store, documents: list[StoredDocument]) -> list[dict[str, Any]]:
+    """Return the fields of an exported line that come before the columns."""
+    if not documents:
+        return []
+    ids = [document.id for document in documents]
+    fields: dict[str, Iterable[Any]] = {"id": ids}
+    if store.settings.kind == "vector":
+        fields["vector"] = store.values(ids).tolist()
+    elif store.settings.kind == "text":
+        fields["text"] = store.texts(ids)
+    else:
+        fields |= {"path": map(str, ids), "digest": store.values(ids).tolist()}
+        fields |= {"recipe": [str(store.recipe)] * len(ids), "content": store.content_hashes(ids)}
+        fields["length"] = [document.length for document in documents]
+    if documents[0].copies is not None:
+        fields["copies"] = [document.copies for document in documents]
+        for name in ("first_seen", "last_seen"):
+            times = [getattr(document, name) for document in documents]
+            fields[name] = [None if time is None else time.isoformat() for time in times]
+    return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from nearkin._core import StoreSegment
 from nearkin.dedup.candidates import CandidateLists, CandidateSource, Ordinals, TextBatch, Values
 from nearkin.dedup.candidates.base import list_offsets
+from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.verify import FeatureSets
 from nearkin.index.ids import Id, IdKeys
 from nearkin.store.filesystem import LOST_FOLDER
@@ -30,6 +31,7 @@ from nearkin.store.kinds.vectors import VectorSettings
 from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry, State
 from nearkin.store.memtable import Memtable
 from nearkin.store.records import (
+    MAX_COUNT,
     NEW,
     Cell,
     RecordedMatch,
@@ -73,6 +75,14 @@ class Snapshot:
     def folder(self) -> Path:
         """The store."""
         return self.log.folder
+
+    def new_records(self, new: HashedDocuments, rows: Ordinals, status: NDArray[Any]) -> NDArray[np.void]:
+        """Return the records of some documents."""
+        records = np.zeros(len(rows), self.record_type)
+        records["features"] = np.minimum(new.counts[rows], MAX_COUNT)
+        records["length"] = np.minimum(new.lengths[rows], MAX_COUNT)
+        records["status"], records["values"] = status, new.values[rows]
+        return records
 
     # Following the log
 

@@ -14,12 +14,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,6 @@ from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.kinds import Kind as CorpusKind
 from nearkin.dedup.reference import ReferenceCorpus
 from nearkin.dedup.result import ClusterTable, DedupResult, PairTable
-from nearkin.dedup.summary import REASONS
 from nearkin.digests.recipes import AnyDigestRecipe
 from nearkin.errors import (
     CorruptStoreError,
@@ -73,10 +72,18 @@ from nearkin.store.copy import StoreCopy, copied_settings
 from nearkin.store.dedup import (
     BatchDecision,
     BatchDeduplicator,
+    Conflicts,
     FeatureCache,
+    Items,
+    NewDocuments,
+    check_id_kind,
+    chunk_columns,
     count_copies,
+    has_kind,
     known_rows,
+    pack_removed,
     restore_members,
+    select_ids,
     take_ids,
 )
 from nearkin.store.expiry import cutoff, find_by_addition, find_by_column
@@ -97,31 +104,19 @@ from nearkin.store.log import (
 from nearkin.store.lost import Loss, missing_commits, read_losses, record_missing_commits
 from nearkin.store.memory import MAX_BACKLOG, Budget
 from nearkin.store.records import (
-    EXACT,
     KNOWN,
-    MAX_COUNT,
-    NEAR,
     Cell,
     Columns,
-    RecordedMatch,
     columns_by_row,
-    pack_extra,
 )
-from nearkin.store.results import CheckResult, Expired, StoredDocument, StoredMatch, StoreStats
+from nearkin.store.results import CheckResult, Expired, StoredDocument, StoredMatch, StoreStats, export_fields
 from nearkin.store.salvage import Adoption, Salvage, adopt_lost, salvage
 from nearkin.store.snapshot import Snapshot, SnapshotRange
-from nearkin.text.batches import Texts
-from nearkin.vectors.arrays import Vectors
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["Conflicts", "DocumentStore", "Items", "NewDocuments", "Store"]
-
-Items = Texts | Iterable[bytes | os.PathLike[str]] | Vectors
-"""Items of a call: texts; digests, bytes or paths of files; or vectors."""
-Conflicts = Literal["raise", "report"]
-"""Treatment of an id that belongs to another content."""
 
 MAX_PENDING = 1 << 16
 """Default number of pending documents after which they are written into a segment."""
@@ -132,24 +127,6 @@ _FLUSH_PAUSE = 0.02
 _CHUNK_DOCUMENTS, _CHUNK_CHARACTERS = 4096, 1 << 24
 """Documents, and characters of their texts, that a deduplication adds at a time."""
 _EXPORT_SUFFIXES: dict[str, Compression] = {".jsonl.zst": "zst", ".jsonl.gz": "gz", ".jsonl": ""}
-
-
-@dataclass
-class NewDocuments:
-    """Arguments of `check_and_add`, and of `add` if `absorb` is False."""
-
-    texts: Items
-    ids: Ids | None
-    columns: Columns | None
-    kind: Kind | None
-    conflicts: Conflicts
-    progress: ShowProgress
-    absorb: bool
-    copies: bool = False
-
-    def __post_init__(self) -> None:
-        if self.conflicts not in get_args(Conflicts):
-            raise bad_parameter("conflicts", repr(self.conflicts), '"raise" or "report"')
 
 
 class DocumentStore(ABC):
@@ -556,7 +533,7 @@ class Store(DocumentStore):
                     if self._snapshot.last_tombstone != last_tombstone:
                         # A matching document may have been removed. Compare again, now that no other process writes.
                         decision = batch.start()
-                    _check_id_kind(keys, state)
+                    check_id_kind(keys, state)
                     if new.absorb:
                         batch.compare(self._snapshot, decision.stop, state.next_row, decision)
                         batch.finish(decision)
@@ -587,11 +564,11 @@ class Store(DocumentStore):
             row_by_number = np.full(len(decision.status), -1, np.int64)
             row_by_number[added] = rows
             decision.row[inside] = row_by_number[decision.other[inside]]
-        ids = _select_ids(keys, rows, added)
+        ids = select_ids(keys, rows, added)
         if keys is None:
             self._check_row_ids(ids, state)
         distances = batch.distances(decision, snapshot)
-        records = self._records(hashed, added, decision.status[added])
+        records = snapshot.new_records(hashed, added, decision.status[added])
         extras = batch.pack_extras(decision, added, distances, columns, features)
         own_ids = ids if keys is None else list(keys.tolist() if isinstance(keys, np.ndarray) else keys)
         new_ids = dict(zip(rows.tolist(), ids, strict=True))
@@ -949,7 +926,7 @@ class Store(DocumentStore):
         ):
             for batch in self.iter_documents(ledger=ledger):
                 documents = [document for document in batch if include_duplicates or document.status == "new"]
-                for document, fields in zip(documents, self._export_fields(documents), strict=True):
+                for document, fields in zip(documents, export_fields(self, documents), strict=True):
                     clash = fields.keys() & document.columns.keys()
                     if clash:
                         allowed = f"columns with other names than {', '.join(fields)}"
@@ -961,27 +938,6 @@ class Store(DocumentStore):
                 seen, written = seen + len(batch), written + len(documents)
                 report("export", seen, total)
         return written
-
-    def _export_fields(self, documents: list[StoredDocument]) -> list[dict[str, Any]]:
-        """Return the fields of an exported line that come before the columns."""
-        if not documents:
-            return []
-        ids = [document.id for document in documents]
-        fields: dict[str, Iterable[Any]] = {"id": ids}
-        if self._settings.kind == "vector":
-            fields["vector"] = self.values(ids).tolist()
-        elif self._settings.kind == "text":
-            fields["text"] = self.texts(ids)
-        else:
-            fields |= {"path": map(str, ids), "digest": self.values(ids).tolist()}
-            fields |= {"recipe": [str(self.recipe)] * len(ids), "content": self.content_hashes(ids)}
-            fields["length"] = [document.length for document in documents]
-        if documents[0].copies is not None:
-            fields["copies"] = [document.copies for document in documents]
-            for name in ("first_seen", "last_seen"):
-                times = [getattr(document, name) for document in documents]
-                fields[name] = [None if time is None else time.isoformat() for time in times]
-        return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
 
     # Maintenance
 
@@ -1445,7 +1401,7 @@ class Store(DocumentStore):
         self._wait_for_flush()
         keys = None if numbered else check_ids(new.ids.to_list())  # type: ignore[arg-type]  # Others are refused.
         with self._reading() as state:
-            _check_id_kind(keys, state)
+            check_id_kind(keys, state)
             seen = state.next_row, self._snapshot.last_tombstone
         self.reference_corpus(candidate_source)
 
@@ -1496,7 +1452,7 @@ class Store(DocumentStore):
             rows, start = kept[start:end], end
             chunk = new.select(rows)
             ids = take_ids(keys, rows)
-            cells = _chunk_columns(columns, rows)
+            cells = chunk_columns(columns, rows)
             batch = BatchDeduplicator(chunk, ids, self._settings, self._cache)
             decision = batch.start()
             batch.find_known(self._snapshot, 0, decision)
@@ -1519,31 +1475,16 @@ class Store(DocumentStore):
         names = take_ids(keys, clusters.members[removed])
         if names is not None:
             removed = removed[self._snapshot.find_ids(names) < 0]
-        is_exact = np.isin(clusters.codes, [REASONS.index("exact"), REASONS.index("exact-old")])
         for start in range(0, len(removed), _CHUNK_DOCUMENTS):
             chosen = removed[start : start + _CHUNK_DOCUMENTS]
-            rows, heads = clusters.members[chosen], clusters.heads[chosen]
-            ids = _select_ids(keys, np.arange(state.next_row, state.next_row + len(rows)), rows)
+            rows = clusters.members[chosen]
+            ids = select_ids(keys, np.arange(state.next_row, state.next_row + len(rows)), rows)
             if keys is None:
                 self._check_row_ids(ids, state)
-            records = self._records(new, rows, np.where(is_exact[chosen], EXACT, NEAR))
-            matched = np.where(heads < 0, -1 - heads, placed[np.maximum(heads, 0)])
-            cells = _chunk_columns(columns, rows) or [{}] * len(rows)
-            found = (np.asarray(clusters.compact[name])[chosen] for name in ("distance", "similarity"))
-            facts = zip(matched.tolist(), *(part.tolist() for part in found), strict=True)
-            extras = [pack_extra(RecordedMatch(*fact), cell) for fact, cell in zip(facts, cells, strict=True)]
+            records, extras = pack_removed(new, clusters, chosen, placed, chunk_columns(columns, rows), self._snapshot)
             texts: list[str | None] | None = [None] * len(rows) if self._settings.text == "keep" else None
-            contents = new.contents[rows].tobytes()
-            state = self._append_rows(ids, contents, records, extras, texts, state)
+            state = self._append_rows(ids, new.contents[rows].tobytes(), records, extras, texts, state)
         return state
-
-    def _records(self, new: HashedDocuments, rows: Ordinals, status: NDArray[Any]) -> NDArray[np.void]:
-        """Return the records of documents."""
-        records = np.zeros(len(rows), self._snapshot.record_type)
-        records["features"] = np.minimum(new.counts[rows], MAX_COUNT)
-        records["length"] = np.minimum(new.lengths[rows], MAX_COUNT)
-        records["status"], records["values"] = status, new.values[rows]
-        return records
 
     def _publish(self, folder: OutputDir, target: Path, prepared: Path) -> None:
         """Publish the output of a committed transaction, and drop its row."""
@@ -1726,7 +1667,7 @@ class Store(DocumentStore):
 
     def _find_rows(self, keys: IdKeys, missing_ok: bool) -> Ordinals:
         state = self._snapshot.state
-        if state is not None and not _has_kind(keys, state):
+        if state is not None and not has_kind(keys, state):
             rows = np.full(len(keys), -1, np.int64)
         else:
             rows = self._snapshot.find_ids(keys)
@@ -1756,36 +1697,3 @@ class Store(DocumentStore):
 def _open_report(progress: ShowProgress) -> AbstractContextManager[Progress]:
     """Open the progress report of a call; most calls have none."""
     return nullcontext(ignore_progress) if progress is None else reporting(progress)
-
-
-def _has_kind(keys: IdKeys, state: State) -> bool:
-    """Return True if ids have the kind of the store's ids."""
-    kind = "int" if isinstance(keys, np.ndarray) else "str"
-    return not len(keys) or state.id_kind in ("", kind)
-
-
-def _check_id_kind(keys: IdKeys | None, state: State) -> None:
-    """Refuse ids of another kind than the store's.
-
-    Raises
-    ------
-    ParameterError
-        Integers in a store with strings, or the reverse.
-    """
-    if keys is not None and not _has_kind(keys, state):
-        kind = "integers" if isinstance(keys, np.ndarray) else "strings"
-        raise bad_parameter("ids", kind, f"ids of the store's kind, {state.id_kind}")
-
-
-def _chunk_columns(columns: Mapping[str, Column], rows: NDArray[np.int64]) -> list[dict[str, Cell]] | None:
-    """Return the columns of some documents."""
-    return columns_by_row({name: column.take(rows) for name, column in columns.items()}, len(rows))
-
-
-def _select_ids(keys: IdKeys | None, rows: Ordinals, added: NDArray[np.int64]) -> list[Id]:
-    """Return the ids of the added documents; row numbers if the caller passed none."""
-    if keys is None:
-        return [*rows.tolist()]
-    if isinstance(keys, np.ndarray):
-        return [*keys[added].tolist()]
-    return [keys[number] for number in added.tolist()]
