@@ -132,6 +132,8 @@ def dedup_files(
         With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which is
         published if, and only if, the store adds the kept files. Called again if another process changed the store in
         between.
+    ledger : bool, default False
+        With `store`: also record each removed file with its match, once under its path, as `nearkin.dedup` does.
 
     Returns
     -------
