@@ -59,6 +59,11 @@ class Model(ABC):
         """Return the new documents."""
         return [doc for doc in self.documents if doc.status == "new"]
 
+    def copies(self) -> dict[int | str, int]:
+        """Return the number of documents that each one stands for, itself included; 0 if it is not kept."""
+        heads = [doc if doc.status == "new" else doc.match for doc in self.documents]
+        return {doc.id: sum(head is doc for head in heads) for doc in self.documents}
+
     @abstractmethod
     def decide(self, content: Any) -> Answer:
         """Return the result of a new document."""
@@ -236,11 +241,13 @@ class StoreMachine(RuleBasedStateMachine):
         """Add a batch, all or none: names and contents for the model, items for the store."""
         before = list(self.model.documents)
         names = [name for name, _ in batch]
+        counted = {"copies": True} if absorb else {}
         if self.reports:
             expected = [self.add_or_report(name, content, absorb=absorb) for name, content in batch]
-            answers = call(items, names, conflicts="report")
+            answers = call(items, names, conflicts="report", **counted)
             assert names == answers.own_ids
-            stored = [tuple(row.values()) for row in answers.rows()]
+            self.check_copies(expected, answers)
+            stored = [tuple(row.values())[:4] for row in answers.rows()]
             assert all(map(self.same, expected, stored)), (batch, expected, stored)
             return
         try:
@@ -250,9 +257,21 @@ class StoreMachine(RuleBasedStateMachine):
             with pytest.raises(InputError, match=f"is that of another {self.noun}"):
                 call(items, names)
             return
-        stored = [tuple(row.values()) for row in call(items, names).rows()]
+        answers = call(items, names, **counted)
+        self.check_copies(expected, answers)
+        stored = [tuple(row.values())[:4] for row in answers.rows()]
         assert len(expected) == len(stored)
         assert all(map(self.same, expected, stored)), (batch, expected, stored)
+
+    def check_copies(self, expected: list[Answer], answers: nk.CheckResult) -> None:
+        """Compare the numbers of documents that kept documents stand for after a call."""
+        counts = self.model.copies()
+        assert answers.own_ids is not None
+        counted = [
+            0 if answer[0] == "conflict" else counts[name if answer[1] is None else answer[1]]
+            for name, answer in zip(answers.own_ids, expected, strict=True)
+        ]
+        assert answers.copies is None or counted == answers.copies.tolist()
 
     def add_or_report(self, name: str, content: Any, *, absorb: bool) -> Answer:
         """Add a single document; a conflict changes nothing."""
@@ -308,7 +327,9 @@ class StoreMachine(RuleBasedStateMachine):
         """Both handles have the documents of the model."""
         for store in self.handles:
             assert len(self.model.documents) == len(store)
-            stored = [doc for batch in store.iter_documents(batch_size=7) for doc in batch]
+            stored = [doc for batch in store.iter_documents(batch_size=7, ledger=True) for doc in batch]
+            assert self.model.copies() == {doc.id: doc.copies for doc in stored}
+            assert len(self.model.kept()) == store.stats(ledger=True).kept
             assert [doc.id for doc in self.model.documents] == [doc.id for doc in stored]
             for expected, doc in zip(self.model.documents, stored, strict=True):
                 answer = (doc.status, doc.match, doc.distance, doc.similarity)

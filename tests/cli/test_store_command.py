@@ -108,6 +108,12 @@ def test_an_export_is_a_corpus(store: Path, tmp_path: Path) -> None:
         assert [("a", {"n": 0}), ("d", {"n": 3}), ("e", {"n": 4})] == [
             (item.id, item.columns) for batch in opened.iter_documents() for item in batch
         ]
+    call("store", "export", store, "--ledger", "--out", tmp_path / "counted.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "counted.jsonl").read_text().splitlines()]
+    assert [3, 1, 1] == [line["copies"] for line in lines]
+    assert all(line["first_seen"] <= line["last_seen"] for line in lines)
+    about = json.loads(call("store", "info", store, "--ledger", "--json").out)
+    assert (3, 5) == (about["kept"], about["documents"])
 
 
 def test_backup_and_repair(store: Path, tmp_path: Path) -> None:

@@ -28,15 +28,15 @@ TEXTS = ["the same text of a few words", "the same text of a few words!", "anoth
 
 # Function, TypedDict of its options, configs, options that are inputs, and fields that it does not have.
 FUNCTIONS: list[tuple[Any, Any, tuple[type, ...], set[str], set[str]]] = [
-    (nk.dedup, DedupOptions, (DedupConfig,), {"sources", "groups", "columns", "output"}, set()),
+    (nk.dedup, DedupOptions, (DedupConfig,), {"sources", "groups", "columns", "output", "ledger"}, set()),
     (
         spark_dedup,
         EngineDedupOptions,
         (DedupConfig,),
         set(),
-        {"lossless", "shrink_to", "max_comparisons", "near_misses"},
+        {"lossless", "shrink_to", "min_sources", "max_comparisons", "near_misses"},
     ),
-    (nk.dedup_files, FileDedupOptions, (FileDedupConfig,), {"columns", "output"}, set()),
+    (nk.dedup_files, FileDedupOptions, (FileDedupConfig,), {"columns", "output", "ledger"}, set()),
     (
         nk.passages,
         PassagesOptions,
@@ -49,6 +49,7 @@ FUNCTIONS: list[tuple[Any, Any, tuple[type, ...], set[str], set[str]]] = [
             "empty",
             "lossless",
             "shrink_to",
+            "min_sources",
             "cluster",
             "links",
             "near_misses",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from nearkin.dedup import summary as summary_module
 from nearkin.dedup.codes import dedup_codes
 from nearkin.dedup.config import Verify
 from nearkin.dedup.summary import StageTimer, removals_by_source
+from nearkin.errors import ParameterError
 from nearkin.io import Column
 from nearkin.pieces.passages import PassagesSummary
 
@@ -44,6 +46,42 @@ def test_sources_give_warnings_from_exact_bounds_on(a: tuple[int, int], b: tuple
     """At least 20 documents, twice the rate of the others, and 25 points more, all together."""
     _, warnings = count_removals(a=a, b=b)
     assert [f"source 'a' loses {a[1] / a[0]:.0%} of its documents, the others {b[1] / b[0]:.0%}"] * warned == warnings
+
+
+@pytest.mark.parametrize(("seed", "num_sources"), [(1, 3), (2, 9), (3, 80)])
+def test_sources_share_clusters(seed: int, num_sources: int) -> None:
+    """Shared clusters and the documents of several sources are those of a count by hand; a missing source is none."""
+    rng = np.random.default_rng(seed)
+    words = rng.integers(0, 60, 400)
+    texts = [f"word{word} of the text with number {word * 7919}" if word else "" for word in words.tolist()]
+    sources = [None if number == 0 else f"s{number:02}" for number in rng.integers(0, num_sources, 400).tolist()]
+    has: dict[object, set[str]] = {}
+    for row, (text, source) in enumerate(zip(texts, sources, strict=True)):
+        has.setdefault(text or row, set()).add(source or "")
+    result = nk.dedup(texts, sources=sources, threshold=0.99)
+    shared = result.summary["sources_shared"]
+    names = shared["sources"]
+    total = len(set(sources))
+    assert (min(total, 64), total) == (len(names), len(names) + shared["left_out"])
+    assert shared["clusters"] == [[sum({a, b} <= each for each in has.values()) for b in names] for a in names]
+    several = nk.dedup(texts, sources=sources, threshold=0.99, min_sources=2)
+    assert several.kept == [row for row in result.kept if len(has[texts[row] or row] - {""}) > 1]
+    assert 0 < len(several.kept) < len(result.kept)
+    removed = several.summary["removed_by_reason"]
+    assert (len(result.kept) - len(several.kept), several.summary["removed"]) == (
+        removed["few-sources"],
+        sum(removed.values()),
+    )
+    assert result.pairs.columns == several.pairs.columns
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"sources": ["a"], "keep": "none"}, {"sources": ["a"], "shrink_to": 1}, {"sources": ["a"], "min_sources": 0}],
+)
+def test_min_sources_needs_sources_and_a_kept_document(options: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=r"min_sources"):
+        nk.dedup(["a text of words"], **{"min_sources": 2, **options})
 
 
 def test_a_stage_within_another_counts_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,6 +157,7 @@ def test_the_summary_has_every_field_in_order() -> None:
             {"source": "a", "documents": 3, "removed": 2, "share": 2 / 3},
             {"source": "b", "documents": 2, "removed": 1, "share": 0.5},
         ],
+        "sources_shared": summary["sources_shared"],
         "warnings": [],
     } == summary
     assert list(summary)[:10] == [

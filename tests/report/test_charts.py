@@ -13,6 +13,7 @@ from nearkin.report.charts import (
     Curve,
     Point,
     draw_curves,
+    draw_overlap,
     draw_sizes,
 )
 from nearkin.report.model import Chart
@@ -98,6 +99,12 @@ def test_columns_are_named() -> None:
     chart = draw_sizes({1: 10, 5: 2, 6: 1})
     assert 2 == len(list(parse_chart(chart).iter("rect")))
     assert ("1", "10") == chart.rows[0]
+
+
+def test_an_overlap_has_a_square_for_each_two_sources_that_share() -> None:
+    chart = draw_overlap(["a", "b", HOSTILE], [[4, 1, 0], [1, 2, 0], [0, 0, 1]])
+    assert 5 == len(list(parse_chart(chart).iter("rect")))
+    assert [("a", "b", "1", "25%"), ("b", "a", "1", "50%")] == chart.rows
 
 
 def test_what_comes_from_outside_is_escaped() -> None:

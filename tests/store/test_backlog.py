@@ -282,10 +282,10 @@ def test_counts_are_those_of_one_commit_while_a_merge_removes_files(
         fill(store, PENDING, 2 * PENDING)
         original = Snapshot.stats
 
-        def merge_first(snapshot: Snapshot) -> StoreStats:
+        def merge_first(snapshot: Snapshot, *, ledger: bool) -> StoreStats:
             monkeypatch.setattr(Snapshot, "stats", original)
             other.merge()
-            return original(snapshot)
+            return original(snapshot, ledger=ledger)
 
         monkeypatch.setattr(Snapshot, "stats", merge_first)
         stats = store.stats()

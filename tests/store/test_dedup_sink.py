@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable
 from functools import partial
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,68 @@ def test_a_second_run_adds_nothing(tmp_path: Path) -> None:
         assert {"exact-old"} == {rows[name]["reason"] for name in first.kept}
         assert IDS[-2:] == [rows[name]["representative"] for name in IDS[-2:]]
         assert ["x", "y"] == nk.dedup(["", "!!"], ["x", "y"], store=store).kept
+
+
+def ledger(store: nk.Store) -> dict[Any, tuple[Any, ...]]:
+    """Return what the store says of each document, by id, whatever the order of addition."""
+    documents = [doc for batch in store.iter_documents(ledger=True) for doc in batch]
+    return {
+        doc.id: (doc.status, doc.match, doc.distance, repr(doc.similarity), doc.columns, doc.copies)
+        for doc in documents
+    }
+
+
+@pytest.mark.parametrize("recipe", [None, "minhash", nk.Recipe()], ids=str)
+def test_jobs_with_a_ledger_store_what_check_and_add_stores(tmp_path: Path, recipe: nk.Recipe | str | None) -> None:
+    """Three jobs, each of them repeated, count as one job over all documents; so do a backup, a copy and a salvage."""
+    texts = [*texts_of(300, 5), "", "!!"]
+    ids = [f"d{number}" for number in range(len(texts))]
+    with (
+        nk.Store.create(tmp_path / "a", recipe=recipe, max_pending=64) as one,
+        nk.Store.create(tmp_path / "b", recipe=recipe, max_pending=64) as other,
+    ):
+        for start in range(0, len(texts), 101):
+            dump, names = texts[start : start + 101], ids[start : start + 101]
+            columns = {"dump": [start] * len(dump)}
+            one.check_and_add(dump, names, columns=columns)
+            nk.dedup(dump, names, store=other, ledger=True, columns=columns)
+            assert [] == nk.dedup(dump, names, store=other, ledger=True, columns=columns).kept
+        assert ledger(one) == ledger(other)
+        kept = {name: facts[-1] for name, facts in ledger(other).items() if facts[0] == "new"}
+        whole = nk.dedup(texts, ids, recipe=recipe or "minhash")
+        assert dict(zip(whole.kept, whole.weights.tolist(), strict=True)) == kept
+        assert (len(kept), len(texts)) == (other.stats(ledger=True).kept, len(other))
+        assert max(kept.values()) > 3
+        times = {(doc.first_seen, doc.last_seen) for batch in other.iter_documents(ledger=True) for doc in batch}
+        assert all(first is not None and last is not None and first <= last for first, last in times)
+        other.merge()
+        other.backup(tmp_path / "backup")
+        other.copy(tmp_path / "copy").close()
+        other.expire(before="1970-01-01T00:01:00Z", column="dump")
+        left = ledger(other)
+        assert len(left) < len(texts)
+        links = [facts[1] for facts in left.values()]
+        assert {name: facts[-1] for name, facts in left.items()} == {
+            name: links.count(name) + 1 if facts[0] == "new" else 0 for name, facts in left.items()
+        }
+    nk.Store.salvage(tmp_path / "backup", tmp_path / "salvaged")
+    for name in ("backup", "copy", "salvaged"):
+        with nk.Store.open(tmp_path / name, "r") as store:
+            again = ledger(store)
+            assert kept == {key: facts[-1] for key, facts in again.items() if facts[0] == "new"}
+
+
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_dumps_in_any_order_give_the_same_counts(store: nk.Store, order: tuple[int, ...]) -> None:
+    """Without ids every document counts; the kept one differs, its count does not."""
+    dumps = [["a storm over the harbour", "bread"], ["A storm over the harbour!", "salt"], ["bread", "Bread", "bread"]]
+    for number in order:
+        nk.dedup(dumps[number], store=store, ledger=True)
+    counts = {doc.id: doc.copies for batch in store.iter_documents(ledger=True) for doc in batch if doc.copies}
+    assert [1, 2, 4] == sorted(counts.values())
+    assert {"a storm over the harbour": 2, "bread": 4, "salt": 1} == {
+        str(text).lower().strip("!"): count for text, count in zip(store.texts(counts), counts.values(), strict=True)
+    }
 
 
 def test_without_ids_documents_get_row_numbers_of_the_store(store: nk.Store) -> None:
@@ -181,6 +244,7 @@ def test_errors_add_nothing(tmp_path: Path) -> None:
         (ParameterError, "columns", lambda store: nk.dedup(NEW, IDS, store=store, columns={"n": [1]})),
         (ParameterError, "names of extra columns", lambda store: nk.dedup(NEW, IDS, store=store, columns="n")),
         (ParameterError, "a store, with columns=", lambda store: nk.dedup(NEW, IDS, columns={"n": IDS})),
+        (ParameterError, "or ledger=", lambda store: nk.dedup(NEW, IDS, ledger=True)),
     ]  # fmt: skip
     with store_with_documents(tmp_path / "store") as store:
         before = stored(store)

@@ -326,6 +326,9 @@ def test_a_store_of_version_2_opens(tmp_path: Path) -> None:
         assert "d8" not in store
         assert ["another text that waits"] == store.texts(["w1"])
         assert ["exact", "new"] == store.check(["another text that waits", "a text like none of them at all"]).status
+        # It has no counts; its records have the matches.
+        counted = next(store.iter_documents(ledger=True))
+        assert ("d0", 1 + sum(doc.match == "d0" for doc in results)) == (counted[0].id, counted[0].copies)
         store.check_and_add(["one more"], ["x"])
         store.merge()
         store.verify()

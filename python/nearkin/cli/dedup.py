@@ -66,7 +66,7 @@ EXAMPLE_ROWS = 12
 """Number of rows of clusters that are searched for an example."""
 _FILE_OPTIONS = {
     *("out", "overwrite", "report", "recipe", "family", "strict", "threshold", "cluster", "keep", "links", "against"),
-    *("store", "labels", "radius", "skip_hubs", "also", "text_threshold", "threads"),
+    *("store", "ledger", "labels", "radius", "skip_hubs", "also", "text_threshold", "threads"),
 }
 """Options of a run over files."""
 _CODE_OPTIONS = {
@@ -76,8 +76,21 @@ _CODE_OPTIONS = {
 }
 """Options of a run over codes; `CorpusOptions.for_codes` refuses the last two."""
 _NOT_FOR_PASSAGES = (
-    *("measure", "cluster", "against", "store", "columns", "links", "labels", "skip_hubs", "also", "text_threshold"),
+    *(
+        "measure",
+        "cluster",
+        "against",
+        "store",
+        "ledger",
+        "columns",
+        "links",
+        "labels",
+        "skip_hubs",
+        "also",
+        "text_threshold",
+    ),
     *("differ", "empty", "lossless", "checkpoint", "weights", "kind", "image_column", "group_column", "shrink_to"),
+    "min_sources",
 )
 
 
@@ -260,6 +273,7 @@ def _dedup_texts(job: Job) -> None:
             against=older,
             groups=job.reference.group_column,
             columns=job.reference.columns,
+            ledger=job.reference.ledger,
             near_misses="auto" if job.output.report else 0,
             **job.matching,
             **settings,
@@ -593,6 +607,8 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
         yield reasons["label"], f"of them {REASON_WORDS['label'].name}"
     if heads := summary["removed_by_reason"].get("representative", 0):
         yield heads, "of them would have been kept, one of each cluster: --keep none"
+    if few := reasons["few-sources"]:
+        yield few, f"of them {REASON_WORDS['few-sources'].name}"
     if older := count_reference(summary):
         yield older, "of them match older documents"
     if summary.get("pairs_that_differ"):
@@ -822,6 +838,7 @@ def _dedup_files(job: Job) -> None:
             family=cast("FileFamily | None", job.family),
             against=older,
             on_error=failures.add,
+            ledger=job.reference.ledger,
             **job.matching,
             **job.files,
         )

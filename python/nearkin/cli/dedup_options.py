@@ -94,6 +94,11 @@ class ReferenceOptions:
         group=REFERENCE,
         metavar="STORE",
     )
+    ledger: bool = option(
+        False,
+        help="Also record removed documents in the store, so that it counts the copies of each kept one.",
+        group=REFERENCE,
+    )
     image_column: str | None = option(
         None,
         help="With --hex-column: column of paths or URLs of images. The report shows thumbnails of paths (with pillow) "
@@ -155,7 +160,7 @@ class Job:
         OptionsOf(
             DedupConfig,
             *("kind", "threshold", "radius", "recall", "bands", "measure", "verify", "differ", "max_comparisons"),
-            *("empty", "cluster", "keep", "lossless", "shrink_to", "links", "checkpoint"),
+            *("empty", "cluster", "keep", "lossless", "shrink_to", "min_sources", "links", "checkpoint"),
         ),
     ]
     files: Annotated[Options, OptionsOf(FileDedupConfig, "skip_hubs", "also", "text_threshold")]

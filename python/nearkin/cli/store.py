@@ -87,6 +87,7 @@ WhatToStore = functools.partial(
     choices=("keep", "features", "none"),
 )
 Columns = Annotated[Repeated, opt("Column to store with each document; may be repeated.", "--column")]
+Ledger = Annotated[bool, opt("Count copies, which reads the records of all documents.", "--ledger")]
 Best = Annotated[int | None, opt("Print this many of the best matches as well.", "--best", "-k")]
 
 
@@ -278,8 +279,10 @@ def get(
 
 
 @group.add()
-def info(path: StorePath, token_file: TokenFile = None, as_json: Json = False) -> None:
+def info(path: StorePath, ledger: Ledger = False, token_file: TokenFile = None, as_json: Json = False) -> None:
     """Print the content and size of a store, without opening large files.
+
+    With --ledger also the number of kept documents: they stand for all documents of the store.
 
     Examples
     --------
@@ -294,7 +297,7 @@ def info(path: StorePath, token_file: TokenFile = None, as_json: Json = False) -
     nearkin store info pages.store --json
     """
     with open_store(path, "r", token_file=token_file) as store:
-        report_store(store, {}, PrintOptions(as_json=as_json))
+        report_store(store, {}, PrintOptions(as_json=as_json), ledger=ledger)
 
 
 @group.add()
@@ -449,12 +452,14 @@ def export(
     path: StorePath,
     out: Annotated[Path, output_opt("New file: .jsonl, .jsonl.gz or .jsonl.zst.", "--out", "-o")],
     every: Annotated[bool, opt("Include documents that were not kept; they have no text.", "--every")] = False,
+    ledger: Ledger = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
     """Write the kept documents as a corpus: id, text and columns, in the order in which they were added.
 
-    A store of files writes digests and hashes of contents instead of texts.
+    A store of files writes digests and hashes of contents instead of texts. With --ledger, a line also has copies, the
+    number of documents that the document stands for, and first_seen and last_seen, the times of these.
 
     Examples
     --------
@@ -466,7 +471,7 @@ def export(
     from nearkin.store.store import Store
 
     with Store.open(require_folder(path, "export"), "r") as store, progress_bars(quiet=quiet) as progress:
-        count = store.export(out, include_duplicates=every, overwrite=overwrite, progress=progress)
+        count = store.export(out, include_duplicates=every, ledger=ledger, overwrite=overwrite, progress=progress)
     if not quiet:
         say(f"{count:,} documents in {display(out)}")
 
@@ -732,13 +737,18 @@ def _describe(document: StoredDocument) -> dict[str, Any]:
     }
 
 
-def report_store(store: AnyStore, counts: dict[str, int], printing: PrintOptions, *, err: bool = False) -> None:
+def report_store(
+    store: AnyStore, counts: dict[str, int], printing: PrintOptions, *, err: bool = False, ledger: bool = False
+) -> None:
     """Print counts of a command, and the content of the store."""
-    stats = store.stats()
+    if ledger and not _is_local(store):
+        raise bad_parameter("ledger", "given", "a folder: run `info` on the machine of the store")
+    stats = store.stats(ledger=ledger) if _is_local(store) else store.stats()
     about: dict[str, Any] = {
         **counts,
         "store": _location(store),
         "documents": stats.documents,
+        **({} if stats.kept is None else {"kept": stats.kept}),
         "waiting": stats.waiting,
         "segments": stats.segments,
         "removed_not_merged": stats.removed,

@@ -162,6 +162,7 @@ class DedupOptions(EngineDedupOptions, total=False):
 
     lossless: bool
     shrink_to: int | float | str | None
+    min_sources: int
     max_comparisons: int
     near_misses: int | Literal["auto"]
     checkpoint: str | os.PathLike[str] | None
@@ -169,6 +170,7 @@ class DedupOptions(EngineDedupOptions, total=False):
     groups: Cells | str | None
     columns: Mapping[str, Cells] | Iterable[str] | None
     output: Callable[[DedupResult], OutputDir] | None
+    ledger: bool
 
 
 class FileDedupOptions(TypedDict, total=False):
@@ -181,6 +183,7 @@ class FileDedupOptions(TypedDict, total=False):
     text_threshold: float | None
     columns: Mapping[str, Cells] | None
     output: Callable[[DedupResult], OutputDir] | None
+    ledger: bool
 
 
 class PassagesOptions(_MatchingOptions, total=False):
@@ -357,6 +360,11 @@ class DedupConfig(_ClusterOptions):
         "0.6. --threshold is then the lowest one to try.",
         metavar="N|SHARE",
     )
+    min_sources: int = keeping_option(
+        1,
+        help="With --source-column: keep only documents that at least this number of sources have.",
+        min=1,
+    )
     max_comparisons: int = matching_option(
         MAX_COMPARISONS,
         help="Maximum number of candidates compared with one document; the summary counts the rest.",
@@ -410,6 +418,11 @@ class DedupConfig(_ClusterOptions):
         self._set(near_misses=self._count_near_misses())
         self._check_lossless()
         self._check_shrink_to()
+        self._set(min_sources=check_count("min_sources", self.min_sources, 1, _MAX_COUNT, "1 or more"))
+        if self.min_sources > 1 and removes_clusters(self.order):
+            raise bad_parameter(
+                "min_sources", self.min_sources, "1 with a keep rule that keeps no document of a cluster"
+            )
         if self.checkpoint is not None:
             if not isinstance(self.checkpoint, str | os.PathLike) or not str(self.checkpoint):
                 raise bad_parameter("checkpoint", repr(self.checkpoint), "the path of a folder, or None")
@@ -530,6 +543,8 @@ class DedupConfig(_ClusterOptions):
             allowed = "it with jaccard, containment or signature, whose candidates have a promise of recall"
         if self.checkpoint is not None:
             allowed = "it without a checkpoint, which is of one threshold"
+        if self.min_sources != 1:
+            allowed = "it without min_sources, which removes documents of any similarity"
         if self.shrink_to is not None and allowed:
             raise bad_parameter("shrink_to", self.shrink_to, allowed)
 
@@ -558,6 +573,7 @@ class _TextlessOptions(_ClusterOptions):
     differ: ClassVar[tuple[str, ...]] = ()
     empty: ClassVar[Empty] = "keep"
     lossless: ClassVar[bool] = False
+    min_sources: ClassVar[int] = 1
     max_comparisons: ClassVar[int] = MAX_COMPARISONS
     near_misses: ClassVar[int] = 0
 

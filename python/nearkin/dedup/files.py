@@ -132,6 +132,8 @@ def dedup_files(
         With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which is
         published if, and only if, the store adds the kept files. Called again if another process changed the store in
         between.
+    ledger : bool, default False
+        With `store`: also record each removed file with its match, once under its path, as `nearkin.dedup` does.
 
     Returns
     -------
@@ -177,14 +179,15 @@ def dedup_files(
     """
     check_options(dedup_files, FileDedupOptions, options)
     columns, output = options.pop("columns", None), options.pop("output", None)
+    ledger = options.pop("ledger", False)
     collection = against if store is None else store
     settings = collection.settings if isinstance(collection, ConfiguredCollection) else None
     arguments = {"recipe": recipe, "threshold": threshold, "keep": keep, "also": also, **options}
     if family is not None:
         arguments["family"] = family
     config = FileDedupConfig.from_args(settings, **arguments)
-    if store is None and (columns is not None or output is not None):
-        raise bad_parameter("store", "None", "a store, with columns= or output=")
+    if store is None and (columns is not None or output is not None or ledger):
+        raise bad_parameter("store", "None", "a store, with columns=, output= or ledger=")
     constraints = None if labels is None else read_constraints(labels, store, against)
     if store is not None:
         check_sink(store, against, config)
@@ -223,7 +226,9 @@ def dedup_files(
         rows = {name: row for row, name in enumerate(names)}
         read = [rows[str(name)] for name in new.ids.to_list()]
         stored = {name: Column.of(column.take(read)) for name, column in stored.items()}
-        return store.append(new, config.candidate_source, decide, numbered=False, columns=stored, output=output)
+        return store.append(
+            new, config.candidate_source, decide, numbered=False, columns=stored, output=output, ledger=ledger
+        )
 
 
 def _read_reference(

@@ -36,6 +36,7 @@ _PAIRS = 1 << 11
 _LABEL = REASONS.index("label")
 """The last reason of a match; as many follow for reference documents."""
 _REMOVED_REPRESENTATIVE = REASONS.index("representative")
+FEW_SOURCES = REASONS.index("few-sources")
 
 
 class LazyColumn(Sequence[Any]):
@@ -175,6 +176,10 @@ class ClusterTable(ResultTable):
 
     codes: NDArray[np.uint8] = np.zeros(0, np.uint8)
     """The index of each row's reason in `REASONS`."""
+    members: NDArray[np.int64] = np.zeros(0, np.int64)
+    """The row of the document of each row."""
+    heads: NDArray[np.int64] = np.zeros(0, np.int64)
+    """The row of its representative; -1 - k for reference document k."""
 
     if TYPE_CHECKING:
 
@@ -393,6 +398,14 @@ class Representatives:
         """Number of new documents that each one represents: its own cluster, 0 for a removed document."""
         return np.bincount(self.by[self.by < len(self)], minlength=len(self))
 
+    def clusters(self, count: int) -> NDArray[np.int64]:
+        """Return for each of `count` documents the number of its cluster: a row, or from `count` on for a reference."""
+        clusters = np.arange(count)
+        clusters[self.rows] = np.where(
+            self.by < len(self), self.rows[np.minimum(self.by, len(self) - 1)], self.by - len(self) + count
+        )
+        return clusters
+
     def fates(self, count: int, *, keeps_none: bool) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Return for each of `count` documents whether it is kept, and the number of those that it represents."""
         kept, weights = np.ones(count, bool), np.ones(count, np.int64)
@@ -416,10 +429,13 @@ class TableBuilder:
     equal: float = 1.0
     """Similarity of equal contents."""
 
-    def clusters(self, *, by_features: bool, keeps_none: bool = False) -> ClusterTable:
+    def clusters(
+        self, *, by_features: bool, keeps_none: bool = False, removed: NDArray[np.bool_] | None = None
+    ) -> ClusterTable:
         """Build the clusters table: clusters by their first row, in each the representative, then the others by row.
 
-        With `by_features` a similarity of 1 means equal features; with `keeps_none` representatives are removed.
+        With `by_features` a similarity of 1 means equal features; with `keeps_none` representatives are removed, and
+        those in `removed`, by row, for too few sources.
         """
         chosen = self.representatives
         members, cluster = cluster_members(chosen)
@@ -430,6 +446,8 @@ class TableBuilder:
             near = np.where(chosen.labelled[members], _LABEL, near)
         reason = np.where(exact, 1, near) + np.where(representative >= len(chosen), _LABEL, 0)
         reason[representative == members] = _REMOVED_REPRESENTATIVE if keeps_none else 0
+        if removed is not None:
+            reason[(representative == members) & removed[chosen.rows[members]]] = FEW_SOURCES
         codes = reason.astype(np.uint8)
         table = ClusterTable(
             {
@@ -443,7 +461,10 @@ class TableBuilder:
             },
             id_type=self._id_type(),
         )
-        table.codes = codes
+        table.codes, table.members = codes, chosen.rows[members]
+        table.heads = len(chosen) - 1 - representative
+        own = np.flatnonzero(representative < len(chosen))
+        table.heads[own] = chosen.rows[representative[own]]
         return table
 
     def pairs(self, left: Ordinals, right: Ordinals, similarity: NDArray[np.float64]) -> PairTable:
@@ -558,7 +579,7 @@ def count_clusters(
 
 def representative_links(clusters: ClusterTable) -> PairTable:
     """Build the table that links each removed document with its representative."""
-    removed = np.flatnonzero((clusters.codes != 0) & (clusters.codes != _REMOVED_REPRESENTATIVE))
+    removed = np.flatnonzero((clusters.codes != 0) & (clusters.codes < _REMOVED_REPRESENTATIVE))
     # Vectors have no distance between fingerprints.
     names = [name for name in ("id", "representative", "distance", "similarity") if name in clusters.compact]
     return PairTable({name: _take(clusters.compact[name], removed) for name in names}, id_type=clusters._id_type)

@@ -36,13 +36,14 @@ class DedupSink(ReferenceProvider, ConfiguredCollection, Protocol):
         numbered: bool,
         columns: Mapping[str, Column],
         output: Callable[[DedupResult], OutputDir] | None,
+        ledger: bool = False,
     ) -> DedupResult:
         """Decide which documents are kept, and store them in one transaction with the output, if there is one.
 
         `decide` gets the documents of the collection, and for each new one without features the row under which the
         collection has it already, with its id and content; -1 for none. `decide` and then `output` are called again
         if the collection was changed by another process in between. With `numbered` the ids are the row numbers of the
-        collection.
+        collection. With `ledger` the collection also records each removed document and its match, once under its id.
         """
 
 

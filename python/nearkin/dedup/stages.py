@@ -45,6 +45,7 @@ from nearkin.dedup.summary import (
     Summary,
     peak_memory_bytes,
     removals_by_source,
+    share_sources,
     summarize_family,
 )
 from nearkin.dedup.thresholds import estimate_thresholds, pair_probability
@@ -239,7 +240,11 @@ def make_result(
     tables = TableBuilder(new, reference, chosen, source.distances, source.equal)
     by_features = config.comparison is not None and config.comparison.measure == "jaccard"
     keeps_none = removes_clusters(config.order)
-    clusters = tables.clusters(by_features=by_features, keeps_none=keeps_none)
+    shared, few = None, None
+    if "source" in new.columns:
+        shared, distinct = share_sources(new.columns["source"], chosen.clusters(len(new)))
+        few = None if config.min_sources < 2 else distinct < config.min_sources
+    clusters = tables.clusters(by_features=by_features, keeps_none=keeps_none, removed=few)
     pairs = representative_links(clusters)
     skipped = assignment.skipped
     n = len(chosen)
@@ -250,7 +255,15 @@ def make_result(
     kept, weights = chosen.fates(len(new), keeps_none=keeps_none)
     if config.empty == "drop":
         kept[new.counts == 0] = False
+    if few is not None:
+        few &= kept
+        kept &= ~few
     summary = _summarize(new, clustering, clusters, kept, config, skipped)
+    if shared is not None:
+        summary["sources_shared"] = shared
+    if few is not None:
+        summary["min_sources"] = config.min_sources
+        summary["removed_by_reason"]["few-sources"] = int(few.sum())
     near_misses = None
     if assignment.near is not None:
         near = assignment.near
@@ -291,7 +304,7 @@ def summarize_config(
     """Return the options of a run for its summary, the reasons of removals that it counts, and warnings."""
     # Without a comparison of features, equal features are not detected; a run with labels adds their reasons.
     compared = config.comparison is not None
-    left_out = ("label",) if compared else ("label", "same-letters")
+    left_out = ("label", "few-sources") if compared else ("label", "few-sources", "same-letters")
     reasons = [reason for reason in REASONS[1:] if not reason.startswith(left_out)]
     if not removes_clusters(config.order):
         reasons.remove("representative")

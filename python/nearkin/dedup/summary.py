@@ -40,14 +40,16 @@ Reason = Literal[
     "near-old",
     "label-old",
     "representative",
+    "few-sources",
 ]
 REASONS: tuple[Reason, ...] = get_args(Reason)
 """Why a row is in the clusters table: it is the kept document; it has the same content; the same features but another
 content; similar features; or it is less similar, and a label alone merged it. `-old` marks a match with a reference
 document. `representative` is the document that the others of its cluster match, and that `keep="none"` removes with
-them."""
+them. `few-sources` is a representative that `min_sources` removes with the others."""
 RemovalReason = Literal[Reason, "empty"]
-"""Why a document is removed: "empty", which no cluster has, counts documents without features with `empty="drop"`."""
+"""Why a document is removed: "empty", which no cluster has, counts documents without features with `empty="drop"`;
+"few-sources" also counts documents without a cluster."""
 
 
 class ReasonWords(NamedTuple):
@@ -82,9 +84,12 @@ REASON_WORDS: dict[RemovalReason, ReasonWords] = {
         "labelled same as a document of the reference corpus, but less similar",
     ),
     "empty": ReasonWords("without text", "without text (--empty drop)"),
+    "few-sources": ReasonWords("of too few sources", "of fewer sources than --min-sources"),
 }
 """The reasons by which reports count removed documents, in their order."""
 
+_MAX_SHARED = 64
+"""Number of sources whose overlap a summary has."""
 _RUSAGE_UNITS = {"linux": 1024, "freebsd": 1024, "netbsd": 1024, "openbsd": 1024, "darwin": 1}
 """Bytes per unit of `ru_maxrss`, by the prefix of `sys.platform`, which may end in a version (freebsd14)."""
 
@@ -103,6 +108,16 @@ class SourceRemovals(TypedDict):
     documents: int
     removed: int
     share: float
+
+
+class SharedSources(TypedDict):
+    """The sources with the most documents, at most 64; the number of clusters that each two of them share, and on the
+    diagonal that of all clusters of a source, a document without duplicates being one; the number of other sources.
+    """
+
+    sources: list[str]
+    clusters: list[list[int]]
+    left_out: int
 
 
 class ContainedEstimate(TypedDict):
@@ -202,6 +217,8 @@ class DedupDetails(RunDetails, total=False):
     contained: ContainedEstimate
     thresholds: list[ThresholdEstimate]
     sources: list[SourceRemovals]
+    sources_shared: SharedSources
+    min_sources: int
     unreadable: int
     resumed: dict[str, int]
     groups: GroupCounts
@@ -341,6 +358,31 @@ def removals_by_source(sources: Column, kept: NDArray[np.bool_]) -> tuple[list[S
     documents = np.bincount(numbers, minlength=len(names))
     removed = np.bincount(numbers, weights=~kept, minlength=len(names)).astype(np.int64)
     return tabulate_removals(names, documents.tolist(), removed.tolist())
+
+
+def share_sources(sources: Column, clusters: NDArray[np.int64]) -> tuple[SharedSources, NDArray[np.int64]]:
+    """Return the overlap of sources, and for each document the number of sources of its cluster; a missing one is none.
+
+    `clusters` has a number for each document; a document without duplicates has one of its own.
+    """
+    names, numbers = number_sources(sources)
+    _, clusters = np.unique(clusters, return_inverse=True)
+    count = int(clusters.max(initial=-1)) + 1
+    cluster, source = np.divmod(np.unique(clusters * len(names) + numbers), max(len(names), 1))
+    named = np.array([name != "" for name in names], bool)[source]
+    distinct = np.bincount(cluster[named], minlength=count)[clusters]
+    largest = np.argsort(-np.bincount(numbers, minlength=len(names)), kind="stable")[:_MAX_SHARED]
+    bits, masks = np.zeros(len(names), np.uint64), np.zeros(count, np.uint64)
+    bits[largest] = np.uint64(1) << np.arange(len(largest), dtype=np.uint64)
+    np.bitwise_or.at(masks, cluster, bits[source])
+    masks, counts = np.unique(masks, return_counts=True)
+    has = (masks[:, None] & bits[largest] != 0).astype(np.int64)
+    shared = (has.T @ (has * counts[:, None])).tolist()
+    return {
+        "sources": [names[source] for source in largest.tolist()],
+        "clusters": shared,
+        "left_out": len(names) - len(largest),
+    }, distinct
 
 
 def tabulate_removals(

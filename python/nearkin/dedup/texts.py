@@ -201,7 +201,10 @@ def dedup(
         are hashes only.
     sources : strings or integers, one per text, or the name of a column of a frame, files or a Corpus; optional
         The source of each text: the summary counts removals by source, and a warning names a source that loses far
-        more than the rest.
+        more than the rest. Under `sources_shared` it counts the clusters that each two sources share.
+    min_sources : int, default 1
+        Keep only documents that at least this number of sources have, as a copy or a near-duplicate, such as pages that
+        two crawls found. A missing source is none. The summary counts the others under "few-sources". Not with a store.
     groups : strings or integers, one per text, or the name of a column of a frame, files or a Corpus; optional
         The group of each text, such as its repository, book or site. Groups are compared instead of texts, by the union
         of the features of their texts, and kept or removed as a whole (`nearkin.dedup.groups`). Tables, labels and
@@ -213,6 +216,10 @@ def dedup(
         With `store`: called with the result, it returns the finished `nearkin.io.OutputDir` of this run, which is
         published if, and only if, the store adds the kept documents. Called again if another process changed the store
         in between.
+    ledger : bool, default False
+        With `store`: also record each removed document with its match, as `Store.check_and_add` does, so that the store
+        counts how many documents each kept one stands for (`Store.get`). An id counts once, so a repeated job with ids
+        changes no count.
 
     Returns
     -------
@@ -280,14 +287,17 @@ def dedup(
         )
     texts = cast("Texts | Corpus | FrameLike | Paths", texts)
     sources, columns, output = options.pop("sources", None), options.pop("columns", None), options.pop("output", None)
-    groups = options.pop("groups", None)
+    groups, ledger = options.pop("groups", None), options.pop("ledger", False)
     names = ColumnNames.from_args(text, id, texts, against)
     collection = against if store is None else store
     settings = collection.settings if isinstance(collection, ConfiguredCollection) else None
     fixed: dict[str, Any] = {"recipe": recipe, "measure": measure, "keep": keep, **options}
     config = DedupConfig.from_args(settings, threshold=threshold, **fixed)
-    if store is None and (columns is not None or output is not None):
-        raise bad_parameter("store", "None", "a store, with columns= or output=")
+    if store is None and (columns is not None or output is not None or ledger):
+        raise bad_parameter("store", "None", "a store, with columns=, output= or ledger=")
+    if config.min_sources > 1 and (sources is None or store is not None):
+        allowed = "1 without sources=, and with a store, which would not recognise the copies of what it leaves out"
+        raise bad_parameter("min_sources", config.min_sources, allowed)
     if config.lossless and labels is not None:
         raise bad_parameter("lossless", "True", "it without labels, which merge documents of any text")
     if config.shrink_to is not None and (labels is not None or settings is not None):
@@ -325,7 +335,7 @@ def dedup(
                 lambda **changes: DedupConfig.from_args(**{**fixed, **changes}),
                 lambda config: _run(inputs, reference, None, None, config, report, None, None),
             )
-        result = _run(inputs, reference, store, output, config, report, constraints, saved)
+        result = _run(inputs, reference, store, output, config, report, constraints, saved, ledger=ledger)
         if saved is not None:
             _summarize_checkpoint(saved, result)
         return result
@@ -402,6 +412,7 @@ def _run(
     checkpoint: JobCheckpoint | None,
     *,
     hint: bool = True,
+    ledger: bool = False,
 ) -> DedupResult:
     """Deduplicate open inputs; with `hint` the summary names a kind that the texts look like."""
     timer = StageTimer()
@@ -449,6 +460,7 @@ def _run(
         numbered=not has_ids,
         columns=columns,
         output=output,
+        ledger=ledger,
     )
 
 

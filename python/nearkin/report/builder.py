@@ -22,7 +22,7 @@ from nearkin.notebook import count_of
 from nearkin.quality.judgements import PairLabels, read_judgements
 from nearkin.recipe import Recipe
 from nearkin.report import sampling
-from nearkin.report.charts import draw_similarities, draw_sizes
+from nearkin.report.charts import draw_overlap, draw_similarities, draw_sizes
 from nearkin.report.model import Contents, Section, Table
 from nearkin.report.page import pack
 from nearkin.report.review import (
@@ -46,6 +46,8 @@ _MAX_PIECES_BYTES = 16 << 20
 """Maximum size of pairs of files whose pieces are compared: two seconds."""
 _MAX_MEMBER_TEXTS = 3
 """Maximum number of documents of a cluster with texts, besides the kept one."""
+_MAX_SHARED = 16
+"""Number of sources whose overlap is drawn."""
 _MAX_SOURCES = 50
 _MEASURES = {
     "cosine": "cosine",
@@ -184,6 +186,11 @@ class _Builder:
             charts.append(draw_similarities(removed, missed, weight, self.threshold, curve, self.scale))
         if self.clusters:
             charts.append(draw_sizes(Counter(map(len, self.clusters))))
+        if (shared := self.summary.get("sources_shared")) and len(shared["sources"]) > 1:
+            names = [name or "(none)" for name in shared["sources"][:_MAX_SHARED]]
+            charts.append(draw_overlap(names, [counts[:_MAX_SHARED] for counts in shared["clusters"][:_MAX_SHARED]]))
+            if len(names) < (total := len(shared["sources"]) + shared["left_out"]):
+                self.cuts.append(f"the overlap of {len(names)} of {total:,} sources: those with the most documents")
         yield Section("Removed documents", charts=tuple(charts), tables=tuple(self._build_tables()))
         if self.scores is not None and self.labels is not None:
             from nearkin.report.evaluation import build_evaluation, group_by_similarity

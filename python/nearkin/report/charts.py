@@ -174,6 +174,32 @@ def draw_sizes(counts: Mapping[int, int]) -> Chart:
     return Chart("Clusters by size", note, _svg("Clusters by size", parts), axes, rows)
 
 
+def draw_overlap(names: Sequence[str], clusters: Sequence[Sequence[int]]) -> Chart:
+    """Draw which sources share clusters: a square for each two, its area the share of the clusters of the row's source.
+
+    `clusters[i][j]` is the number that sources i and j share, on the diagonal that of all clusters of a source.
+    """
+    left, cell = LEFT + 160, 26
+    parts, rows = [], []
+    for i, (name, counts) in enumerate(zip(names, clusters, strict=True)):
+        middle = TOP + (i + 0.5) * cell
+        parts.append(_text(left - 8, middle + 4, f"{name[:24]}, {i + 1}", "end"))
+        parts.append(_text(left + (i + 0.5) * cell, TOP - 8, str(i + 1), "middle"))
+        for j, count in enumerate(counts):
+            share = count / max(counts[i], 1)
+            side = (cell - 4) * math.sqrt(share)
+            tip = f"{names[j]} has {_percent(share)} of {name}: {count:,}"
+            parts.append(_bar("bar", left + (j + 0.5) * cell - side / 2, middle - side / 2, side, side, tip))
+            if count and i != j:
+                rows.append((name, names[j], f"{count:,}", _percent(share)))
+    title, note = (
+        "Overlap of sources",
+        "A square is the share of the row's documents, duplicates once, that the column has.",
+    )
+    columns = ("source", "other source", "shared", "share of the source")
+    return Chart(title, note, _svg(title, parts, TOP + len(names) * cell + 8), columns, rows)
+
+
 def draw_similarities(
     removed: npt.NDArray[np.float64],
     missed: npt.NDArray[np.float64],

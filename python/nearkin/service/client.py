@@ -484,6 +484,8 @@ class Client(DocumentStore):
         return _Upload(field, contents, id_list, columns_by_row(columns, count))
 
     def _add(self, new: NewDocuments) -> CheckResult:
+        if new.copies:
+            raise bad_parameter("copies", True, "False with a service: the store itself counts copies")
         path, as_lines = "/v1/check-and-add" if new.absorb else "/v1/add", new.conflicts == "report"
         with reporting(new.progress) as report:
             upload = self._upload(new.texts, new.ids, new.columns, new.kind)

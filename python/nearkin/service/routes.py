@@ -63,7 +63,7 @@ from nearkin.store.store import Store
 with require_extra("service", "a service"):
     from fastapi import APIRouter, Depends, Query, Response
     from fastapi.responses import PlainTextResponse
-    from msgspec import UNSET
+    from msgspec import UNSET, Struct
 
 T = TypeVar("T")
 DEFAULT_K = 10
@@ -269,7 +269,15 @@ def get_documents(ids: list[Id], store: Store, *, with_text: bool, missing_ok: b
     stored = store.get(ids, missing_ok=missing_ok)
     present = [document.id for document in stored if document is not None]
     texts = dict(zip(present, store.texts(present), strict=True)) if with_text else {}
-    return [document and StoredOutput(**vars(document), text=texts.get(document.id, UNSET)) for document in stored]
+    return [
+        document and StoredOutput(**_shared(document, StoredOutput), text=texts.get(document.id, UNSET))
+        for document in stored
+    ]
+
+
+def _shared(result: object, output: type[Struct]) -> dict[str, Any]:
+    """Return the fields of a result that the service sends."""
+    return {name: value for name, value in vars(result).items() if name in output.__struct_fields__}
 
 
 def check_id_kind(store: Store, ids: list[Id]) -> None:
@@ -298,7 +306,7 @@ async def info(request: ReadRequest) -> Response:
     state, limits = request.state, request.state.limits
     stats, id_kind = await state.read(lambda store: (state.stats(store), store.id_kind))
     body = InfoOutput(
-        **vars(stats),
+        **_shared(stats, InfoOutput),
         kind=state.store_settings.kind + "s",
         id_kind=id_kind,
         version=__version__,

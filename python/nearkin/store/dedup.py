@@ -17,10 +17,11 @@ without a lock; then, under the lock, with the rows added since, and within the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +30,17 @@ from nearkin._core import TextCache
 from nearkin.dedup.candidates import Ordinals
 from nearkin.dedup.cluster import Assignment, Clusterer
 from nearkin.dedup.documents import HashedDocuments, first_with_same_content
+from nearkin.dedup.result import ClusterTable
+from nearkin.dedup.summary import REASONS
 from nearkin.dedup.verify import FeatureSets
-from nearkin.errors import InputError, warn_caller
-from nearkin.index.ids import Id, IdKeys, check_ids
+from nearkin.errors import InputError, bad_parameter, warn_caller
+from nearkin.index.ids import Id, IdKeys, Ids, check_ids
 from nearkin.io import Column
 from nearkin.io.arrow import is_arrow, to_values
-from nearkin.progress import Progress, ignore_progress, ticker
+from nearkin.progress import Progress, ShowProgress, ignore_progress, ticker
 from nearkin.store.kinds import StoreSettings
+from nearkin.store.kinds.base import Kind
+from nearkin.store.log import State
 from nearkin.store.memory import CACHE_BYTES
 from nearkin.store.records import (
     CONFLICT,
@@ -45,19 +50,47 @@ from nearkin.store.records import (
     NEAR,
     NEW,
     Cell,
+    Columns,
     RecordedMatch,
+    columns_by_row,
     pack_extra,
     scatter,
     status_names,
 )
 from nearkin.store.results import CheckResult, StoredMatch
 from nearkin.store.snapshot import Snapshot, SnapshotRange
+from nearkin.text.batches import Texts
+from nearkin.vectors.arrays import Vectors
 
 _FIRST_POSITION = 1 << 31
 """Positions of new documents in the cache start here, because rows are smaller."""
 _LAST_POSITION = (1 << 32) - 1
 _MAX_CANDIDATES, _MAX_CHARACTERS = 64, 1 << 20
 """Candidates of a single document, and characters of all of them, up to which they are compared directly."""
+
+
+Items = Texts | Iterable[bytes | os.PathLike[str]] | Vectors
+"""Items of a call: texts; digests, bytes or paths of files; or vectors."""
+Conflicts = Literal["raise", "report"]
+"""Treatment of an id that belongs to another content."""
+
+
+@dataclass
+class NewDocuments:
+    """Arguments of `check_and_add`, and of `add` if `absorb` is False."""
+
+    texts: Items
+    ids: Ids | None
+    columns: Columns | None
+    kind: Kind | None
+    conflicts: Conflicts
+    progress: ShowProgress
+    absorb: bool
+    copies: bool = False
+
+    def __post_init__(self) -> None:
+        if self.conflicts not in get_args(Conflicts):
+            raise bad_parameter("conflicts", repr(self.conflicts), '"raise" or "report"')
 
 
 class FeatureCache:
@@ -476,6 +509,30 @@ def take_ids(keys: IdKeys | None, rows: NDArray[np.int64]) -> IdKeys | None:
     return keys[rows] if isinstance(keys, np.ndarray) else None if keys is None else [keys[row] for row in rows]
 
 
+def count_copies(decision: BatchDecision, snapshot: Snapshot, first: int) -> NDArray[np.int64]:
+    """Return the number of documents that the kept document of each one stands for once the batch is added.
+
+    `decision` has the rows of the batch, from `first` on, and `snapshot` does not have them yet.
+    """
+    status, row, added = decision.status, decision.row, np.flatnonzero(decision.status < KNOWN)
+    kept = row.copy()
+    kept[added[status[added] == NEW]] = first + np.flatnonzero(status[added] == NEW)
+    # A known document counts where its first result does.
+    known = np.flatnonzero(status == KNOWN)
+    stored, inside = known[row[known] < first], known[row[known] >= first]
+    matched = [snapshot.unpack_extra(extra)[0] for extra in snapshot.extras(row[stored])]
+    kept[stored] = [at if match is None else match.row for at, match in zip(row[stored], matched, strict=True)]
+    kept[inside] = kept[decision.other[inside]]
+    copies = np.zeros(len(kept), np.int64)
+    old = np.flatnonzero((kept >= 0) & (kept < first))
+    old = old[snapshot.present(kept[old])]
+    copies[old] = snapshot.ledger(kept[old])[0]
+    rows, counts = np.unique(kept[added], return_counts=True)
+    counted = np.flatnonzero(np.isin(kept, rows) & (kept >= 0))
+    copies[counted] += counts[np.searchsorted(rows, kept[counted])]
+    return copies
+
+
 def known_rows(new: HashedDocuments, keys: IdKeys | None, snapshot: Snapshot, stop: int) -> Ordinals:
     """Return the row below `stop` of each document without features that is stored with its id and content, or -1."""
     bare, settings = np.flatnonzero(new.counts == 0), snapshot.settings
@@ -555,3 +612,58 @@ def restore_members(
     decision.similarity[:] = [float("nan") if match is None else match.similarity for match, _ in extras]
     decision.status[promoted], decision.other[promoted], decision.similarity[promoted] = NEW, -1, np.nan
     return batch, decision, keys, columns, features
+
+
+def chunk_columns(columns: Mapping[str, Column], rows: NDArray[np.int64]) -> list[dict[str, Cell]] | None:
+    """Return the columns of some documents."""
+    return columns_by_row({name: column.take(rows) for name, column in columns.items()}, len(rows))
+
+
+def select_ids(keys: IdKeys | None, rows: Ordinals, added: NDArray[np.int64]) -> list[Id]:
+    """Return the ids of the added documents; row numbers if the caller passed none."""
+    if keys is None:
+        return [*rows.tolist()]
+    if isinstance(keys, np.ndarray):
+        return [*keys[added].tolist()]
+    return [keys[number] for number in added.tolist()]
+
+
+def pack_removed(
+    new: HashedDocuments,
+    clusters: ClusterTable,
+    chosen: NDArray[np.int64],
+    placed: Ordinals,
+    columns: list[dict[str, Cell]] | None,
+    snapshot: Snapshot,
+) -> tuple[NDArray[np.void], list[bytes]]:
+    """Return records and extras of removed documents, the `chosen` rows of a clusters table.
+
+    `placed` has the rows of kept documents in the store.
+    """
+    rows, heads = clusters.members[chosen], clusters.heads[chosen]
+    is_exact = np.isin(clusters.codes[chosen], [REASONS.index("exact"), REASONS.index("exact-old")])
+    matched = np.where(heads < 0, -1 - heads, placed[np.maximum(heads, 0)])
+    found = (np.asarray(clusters.compact[name])[chosen].tolist() for name in ("distance", "similarity"))
+    facts = zip(matched.tolist(), *found, strict=True)
+    cells = columns or [{}] * len(rows)
+    extras = [pack_extra(RecordedMatch(*fact), cell) for fact, cell in zip(facts, cells, strict=True)]
+    return snapshot.new_records(new, rows, np.where(is_exact, EXACT, NEAR)), extras
+
+
+def has_kind(keys: IdKeys, state: State) -> bool:
+    """Return True if ids have the kind of the store's ids."""
+    kind = "int" if isinstance(keys, np.ndarray) else "str"
+    return not len(keys) or state.id_kind in ("", kind)
+
+
+def check_id_kind(keys: IdKeys | None, state: State) -> None:
+    """Refuse ids of another kind than the store's.
+
+    Raises
+    ------
+    ParameterError
+        Integers in a store with strings, or the reverse.
+    """
+    if keys is not None and not has_kind(keys, state):
+        kind = "integers" if isinstance(keys, np.ndarray) else "strings"
+        raise bad_parameter("ids", kind, f"ids of the store's kind, {state.id_kind}")

@@ -27,6 +27,7 @@ class Memtable:
         self.index = settings.new_index()
         self._rows: Ordinals = np.zeros(1024, np.int64)
         self._records: NDArray[np.void] = np.zeros(1024, record_type(settings))
+        self._matched: Ordinals = np.zeros(1024, np.int64)
         self._ids: list[Id] = []
         self._contents: list[bytes] = []
         self._rows_by_id: _RowsByKey[Id] = _RowsByKey()
@@ -40,7 +41,19 @@ class Memtable:
         """All rows, ascending."""
         return self._rows[: len(self._ids)]
 
-    def add(self, rows: Ordinals, ids: Sequence[Id], contents: Sequence[bytes], records: NDArray[np.void]) -> None:
+    @property
+    def matched(self) -> Ordinals:
+        """The row that each document matched, -1 for a new one."""
+        return self._matched[: len(self._ids)]
+
+    def add(
+        self,
+        rows: Ordinals,
+        ids: Sequence[Id],
+        contents: Sequence[bytes],
+        records: NDArray[np.void],
+        matched: Ordinals,
+    ) -> None:
         """Add documents in the order of their rows."""
         if not len(rows):
             return
@@ -52,8 +65,9 @@ class Memtable:
         if end > len(self._rows):
             self._rows = _grow(self._rows, start, end)
             self._records = _grow(self._records, start, end)
+            self._matched = _grow(self._matched, start, end)
         self._rows[start:end] = rows
-        self._records[start:end] = records
+        self._records[start:end], self._matched[start:end] = records, matched
         positions = indexed_positions(self._settings, records)
         if len(positions):
             self.index.add(rows[positions], records["values"][positions].copy())
@@ -64,7 +78,8 @@ class Memtable:
         positions = np.flatnonzero(self.rows > last)
         if len(positions):
             start = int(positions[0])
-            rest.add(self.rows[start:], self._ids[start:], self._contents[start:], self._records[positions])
+            names, contents = self._ids[start:], self._contents[start:]
+            rest.add(self.rows[start:], names, contents, self._records[positions], self.matched[start:])
         return rest
 
     def _positions(self, rows: Ordinals) -> Ordinals:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from nearkin.index.ids import Id
 from nearkin.io.tables import Tabular
 from nearkin.notebook import html_facts
 from nearkin.store.records import STATUSES, Cell, Status
+
+Store: TypeAlias = Any
+"""`nearkin.store.Store`, whose module imports this one."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class CheckResult(Tabular):
         How similarities were verified.
     own_ids : list, optional
         Ids of the documents themselves, row numbers if the caller passed none; None from `check`.
+    copies : (n,) int64, optional
+        Number of documents that the kept document of each one stands for after the call, itself included: 1 for a new
+        document without copies in the batch, 0 for one that was not taken. With `copies=True`.
 
     Examples
     --------
@@ -71,6 +77,7 @@ class CheckResult(Tabular):
     matches: list[list[StoredMatch]] | None = None
     verified: str = ""
     own_ids: list[Id] | None = None
+    copies: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.status)
@@ -110,12 +117,14 @@ class CheckResult(Tabular):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """The result by column: status, id of the match, distance, similarity."""
+        """The result by column: status, id of the match, distance, similarity; copies if they were counted."""
+        counted = {} if self.copies is None else {"copies": self.copies.tolist()}
         return {
             "status": list(self.status),
             "match": list(self.ids),
             "distance": self.distances.tolist(),
             "similarity": self.similarities.tolist(),
+            **counted,
         }
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -152,6 +161,11 @@ class StoredDocument:
         and its dimension.
     columns : dict
         The columns it was added with.
+    copies : int, optional
+        With `ledger=True` the number of documents that it stands for, itself included; 0 if it is not kept.
+    first_seen, last_seen : datetime, optional
+        With `ledger=True` when the first and the last of these documents were added, up to ten minutes early. None for
+        documents that were added before a store recorded it.
     """
 
     id: Id
@@ -163,6 +177,9 @@ class StoredDocument:
     features: int
     length: int
     columns: dict[str, Cell]
+    copies: int | None = None
+    first_seen: datetime | None = None
+    last_seen: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +201,8 @@ class StoreStats:
         Recipe, threshold, radius or bands, the rule for texts, how matches are verified.
     lost : int
         Records of segments and commits that are missing; `verify` and the warning of `open` describe them.
+    kept : int, optional
+        With `ledger=True` the number of kept documents, which stand for all others.
     """
 
     documents: int
@@ -193,6 +212,7 @@ class StoreStats:
     bytes: dict[str, int]
     settings: dict[str, Any]
     lost: int = 0
+    kept: int | None = None
 
     def _repr_html_(self) -> str:
         """Return counts, sizes and settings as HTML, for a notebook."""
@@ -221,3 +241,25 @@ class Expired:
     undated: int
     before: datetime
     dry_run: bool
+
+
+def export_fields(store: Store, documents: list[StoredDocument]) -> list[dict[str, Any]]:
+    """Return the fields of an exported line that come before the columns."""
+    if not documents:
+        return []
+    ids = [document.id for document in documents]
+    fields: dict[str, Iterable[Any]] = {"id": ids}
+    if store.settings.kind == "vector":
+        fields["vector"] = store.values(ids).tolist()
+    elif store.settings.kind == "text":
+        fields["text"] = store.texts(ids)
+    else:
+        fields |= {"path": map(str, ids), "digest": store.values(ids).tolist()}
+        fields |= {"recipe": [str(store.recipe)] * len(ids), "content": store.content_hashes(ids)}
+        fields["length"] = [document.length for document in documents]
+    if documents[0].copies is not None:
+        fields["copies"] = [document.copies for document in documents]
+        for name in ("first_seen", "last_seen"):
+            times = [getattr(document, name) for document in documents]
+            fields[name] = [None if time is None else time.isoformat() for time in times]
+    return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]

@@ -239,14 +239,24 @@ class Segment:
 
     @cached_property
     def links(self) -> tuple[Ordinals, Ordinals]:
-        """Rows of the documents that were not new, ascending, and the rows that they matched.
+        """Rows of the documents that were not new, and the rows that they matched, ascending.
 
         The first use reads all records.
+
+        Raises
+        ------
+        CorruptStoreError
+            An extra is damaged.
         """
         chunks = [np.arange(start, min(start + _LINK_BATCH, len(self))) for start in range(0, len(self), _LINK_BATCH)]
         members = [chunk[self.documents.records(chunk).view(self._record_type)["status"] != NEW] for chunk in chunks]
         positions = np.concatenate(members)
-        return self.all_rows()[positions], match_rows(self.documents.extras(positions))
+        try:
+            matched = match_rows(self.documents.extras(positions))
+        except ValueError as error:
+            raise self.corrupt(f"the match of a document can't be read ({error})") from None
+        order = np.argsort(matched, kind="stable")
+        return self.all_rows()[positions][order], matched[order]
 
     def contents(self, rows: Ordinals) -> list[bytes]:
         """Return the content hashes of rows."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 from nearkin._core import StoreSegment
 from nearkin.dedup.candidates import CandidateLists, CandidateSource, Ordinals, TextBatch, Values
 from nearkin.dedup.candidates.base import list_offsets
+from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.verify import FeatureSets
 from nearkin.index.ids import Id, IdKeys
 from nearkin.store.filesystem import LOST_FOLDER
@@ -25,9 +28,10 @@ from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.base import CandidateRows, corrupt_file
 from nearkin.store.kinds.texts import LoadTexts, call_loader, join_sets
 from nearkin.store.kinds.vectors import VectorSettings
-from nearkin.store.log import LOG_NAME, Log, SegmentEntry, State
+from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry, State
 from nearkin.store.memtable import Memtable
 from nearkin.store.records import (
+    MAX_COUNT,
     NEW,
     Cell,
     RecordedMatch,
@@ -71,6 +75,14 @@ class Snapshot:
     def folder(self) -> Path:
         """The store."""
         return self.log.folder
+
+    def new_records(self, new: HashedDocuments, rows: Ordinals, status: NDArray[Any]) -> NDArray[np.void]:
+        """Return the records of some documents."""
+        records = np.zeros(len(rows), self.record_type)
+        records["features"] = np.minimum(new.counts[rows], MAX_COUNT)
+        records["length"] = np.minimum(new.lengths[rows], MAX_COUNT)
+        records["status"], records["values"] = status, new.values[rows]
+        return records
 
     # Following the log
 
@@ -137,12 +149,20 @@ class Snapshot:
 
     def _add_pending(self, first: int) -> None:
         """Add the pending documents from a row on to the memtable."""
-        width = self.record_type.itemsize
         for batch in self.log.batches(first):
-            if len(batch.records) != width * len(batch):
-                raise self.log.corrupt("a record has another width; restore it from a backup")
-            records = np.frombuffer(batch.records, self.record_type)
-            self.memtable.add(batch.rows, batch.ids, batch.split_contents(), records)
+            self.add_batch(batch)
+
+    def add_batch(self, batch: LogBatch) -> None:
+        """Add documents of the log to the memtable."""
+        if len(batch.records) != self.record_type.itemsize * len(batch):
+            raise self.log.corrupt("a record has another width; restore it from a backup")
+        records, matched = np.frombuffer(batch.records, self.record_type), np.full(len(batch), -1, np.int64)
+        old = np.flatnonzero(records["status"] != NEW)
+        try:
+            matched[old] = match_rows(map(batch.get_extra, old.tolist()))
+        except ValueError as error:
+            raise self.log.corrupt(f"the match of a document can't be read ({error}); run verify") from None
+        self.memtable.add(batch.rows, batch.ids, batch.split_contents(), records, matched)
 
     def commit(self, state: State) -> None:
         """Set the state after a commit of this connection, whose documents are in the memtable already."""
@@ -196,17 +216,35 @@ class Snapshot:
         kept = rows[self.records(rows)["status"] == NEW]
         if not len(kept):
             return kept, kept
-        pending = self.memtable.rows[self.memtable.rows > kept[0]]
-        pending = pending[self.memtable.records(pending)["status"] != NEW]
-        try:
-            links = [segment.links for segment in self.segments if segment.entry.last > kept[0]]
-            links.append((pending, match_rows(self.log.extras(pending.tolist()))))
-        except ValueError as error:
-            raise self.log.corrupt(f"the match of a document can't be read ({error}); run verify") from None
+        pending = np.isin(self.memtable.matched, kept)
+        links = [(self.memtable.rows[pending], self.memtable.matched[pending])]
+        for segment in self.segments:
+            if segment.entry.last > kept[0]:
+                members, matched = segment.links
+                ends = np.searchsorted(matched, kept, "right")
+                counts = ends - np.searchsorted(matched, kept)
+                places = np.repeat(ends - np.cumsum(counts), counts) + np.arange(counts.sum())
+                links.append((members[places], matched[places]))
         members, matched = (np.concatenate(column) for column in zip(*links, strict=True))
-        chosen = np.isin(matched, kept) & ~np.isin(members, rows)
-        chosen[chosen] = self.alive(members[chosen])
+        chosen = np.flatnonzero(~np.isin(members, rows) & self.alive(members))
+        chosen = chosen[np.argsort(members[chosen])]
         return members[chosen], matched[chosen]
+
+    def ledger(self, rows: Ordinals) -> tuple[NDArray[np.int64], Ordinals]:
+        """Return the number of documents that each row stands for, 0 for one that is not kept, and the last of them."""
+        kept, numbers = np.unique(rows, return_inverse=True)
+        is_kept = self.records(kept)["status"] == NEW
+        members, matched = self.members(kept[is_kept])
+        places, last = np.searchsorted(kept, matched), kept.copy()
+        copies = np.bincount(places, minlength=len(kept)) + is_kept
+        np.maximum.at(last, places, members)
+        return copies[numbers], last[numbers]
+
+    def added(self, rows: Ordinals) -> list[datetime | None]:
+        """Return when rows were added, up to `ADDITION_SECONDS` early; None before the first record of it."""
+        firsts, times = zip((-1, None), *self.log.additions(), strict=True)
+        found = (times[place - 1] for place in np.searchsorted(firsts, rows, "right").tolist())
+        return [None if time is None else datetime.fromtimestamp(time, timezone.utc) for time in found]
 
     def _split(self, rows: Ordinals) -> list[tuple[Segment | None, NDArray[np.int64]]]:
         """Return the positions in `rows` by segment; None stands for the memtable."""
@@ -352,8 +390,8 @@ class Snapshot:
         except ValueError as error:
             raise corrupt_file(self.folder, f"a document's columns can't be read ({error}); run verify") from None
 
-    def documents(self, rows: Ordinals) -> list[StoredDocument]:
-        """Return the documents of rows."""
+    def documents(self, rows: Ordinals, *, ledger: bool = False) -> list[StoredDocument]:
+        """Return the documents of rows; with `ledger` what they stand for."""
         records, ids = self.records(rows), self.ids(rows)
         extras = [self.unpack_extra(extra) for extra in self.extras(rows)]
         matches = [match or RecordedMatch(-1, -1, float("nan")) for match, _ in extras]
@@ -362,7 +400,7 @@ class Snapshot:
         present = np.flatnonzero(matched >= 0)
         present = present[self.present(matched[present])]
         match_ids = scatter(self.ids(matched[present]), present, len(rows))
-        return [
+        documents = [
             StoredDocument(
                 *(name, row, status, match_id, match.distance, match.similarity),
                 *(int(record["features"]), int(record["length"]), columns),
@@ -370,6 +408,14 @@ class Snapshot:
             for name, row, record, status, match_id, match, (_, columns) in zip(
                 ids, rows.tolist(), records, statuses, match_ids, matches, extras, strict=True
             )
+        ]
+        if not ledger:
+            return documents
+        copies, last = self.ledger(rows)
+        times = zip(copies.tolist(), self.added(rows), self.added(last), strict=True)
+        return [
+            replace(document, copies=count, first_seen=first, last_seen=end)
+            for document, (count, first, end) in zip(documents, times, strict=True)
         ]
 
     def matches(self, rows: Ordinals, distances: NDArray[Any], similarities: NDArray[np.float64]) -> list[StoredMatch]:
@@ -389,8 +435,14 @@ class Snapshot:
                 break
         return np.concatenate(chunks)
 
-    def stats(self) -> StoreStats:
-        """Return counts, settings, and the bytes of the files."""
+    def _num_kept(self) -> int:
+        """Return the number of kept documents."""
+        pending = self.memtable.rows[self.memtable.records(self.memtable.rows)["status"] != NEW]
+        members = np.concatenate([*(segment.links[0] for segment in self.segments), pending])
+        return len(self) - int(self.alive(members).sum())
+
+    def stats(self, *, ledger: bool = False) -> StoreStats:
+        """Return counts, with `ledger` also of kept documents, settings, and the bytes of the files."""
         paths = {
             "log": [*self.folder.glob(LOG_NAME + "*")],
             "documents": [segment.documents_path for segment in self.segments],
@@ -406,6 +458,7 @@ class Snapshot:
             bytes=sizes,
             settings=self.settings.to_dict(),
             lost=len([*(self.folder / LOST_FOLDER).glob("*.json")]),
+            kept=self._num_kept() if ledger else None,
         )
 
 

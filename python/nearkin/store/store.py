@@ -14,12 +14,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ from nearkin.dedup.config import Empty
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.kinds import Kind as CorpusKind
 from nearkin.dedup.reference import ReferenceCorpus
-from nearkin.dedup.result import DedupResult, PairTable
+from nearkin.dedup.result import ClusterTable, DedupResult, PairTable
 from nearkin.digests.recipes import AnyDigestRecipe
 from nearkin.errors import (
     CorruptStoreError,
@@ -69,7 +69,23 @@ from nearkin.store.backups import Backup, find_backup
 from nearkin.store.check import Finding, check_store, repair_store
 from nearkin.store.commits import read_marks
 from nearkin.store.copy import StoreCopy, copied_settings
-from nearkin.store.dedup import BatchDecision, BatchDeduplicator, FeatureCache, known_rows, restore_members, take_ids
+from nearkin.store.dedup import (
+    BatchDecision,
+    BatchDeduplicator,
+    Conflicts,
+    FeatureCache,
+    Items,
+    NewDocuments,
+    check_id_kind,
+    chunk_columns,
+    count_copies,
+    has_kind,
+    known_rows,
+    pack_removed,
+    restore_members,
+    select_ids,
+    take_ids,
+)
 from nearkin.store.expiry import cutoff, find_by_addition, find_by_column
 from nearkin.store.filesystem import LOST_FOLDER, check_local_fs, new_store_folder
 from nearkin.store.kinds import StoreSettings, make_settings, read_settings, repair_files
@@ -87,22 +103,20 @@ from nearkin.store.log import (
 )
 from nearkin.store.lost import Loss, missing_commits, read_losses, record_missing_commits
 from nearkin.store.memory import MAX_BACKLOG, Budget
-from nearkin.store.records import KNOWN, MAX_COUNT, Cell, Columns, columns_by_row
-from nearkin.store.results import CheckResult, Expired, StoredDocument, StoredMatch, StoreStats
+from nearkin.store.records import (
+    KNOWN,
+    Cell,
+    Columns,
+    columns_by_row,
+)
+from nearkin.store.results import CheckResult, Expired, StoredDocument, StoredMatch, StoreStats, export_fields
 from nearkin.store.salvage import Adoption, Salvage, adopt_lost, salvage
 from nearkin.store.snapshot import Snapshot, SnapshotRange
-from nearkin.text.batches import Texts
-from nearkin.vectors.arrays import Vectors
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["Conflicts", "DocumentStore", "Items", "NewDocuments", "Store"]
-
-Items = Texts | Iterable[bytes | os.PathLike[str]] | Vectors
-"""Items of a call: texts; digests, bytes or paths of files; or vectors."""
-Conflicts = Literal["raise", "report"]
-"""Treatment of an id that belongs to another content."""
 
 MAX_PENDING = 1 << 16
 """Default number of pending documents after which they are written into a segment."""
@@ -113,23 +127,6 @@ _FLUSH_PAUSE = 0.02
 _CHUNK_DOCUMENTS, _CHUNK_CHARACTERS = 4096, 1 << 24
 """Documents, and characters of their texts, that a deduplication adds at a time."""
 _EXPORT_SUFFIXES: dict[str, Compression] = {".jsonl.zst": "zst", ".jsonl.gz": "gz", ".jsonl": ""}
-
-
-@dataclass
-class NewDocuments:
-    """Arguments of `check_and_add`, and of `add` if `absorb` is False."""
-
-    texts: Items
-    ids: Ids | None
-    columns: Columns | None
-    kind: Kind | None
-    conflicts: Conflicts
-    progress: ShowProgress
-    absorb: bool
-
-    def __post_init__(self) -> None:
-        if self.conflicts not in get_args(Conflicts):
-            raise bad_parameter("conflicts", repr(self.conflicts), '"raise" or "report"')
 
 
 class DocumentStore(ABC):
@@ -143,6 +140,7 @@ class DocumentStore(ABC):
         columns: Columns | None = None,
         kind: Kind | None = None,
         conflicts: Conflicts = "raise",
+        copies: bool = False,
         progress: ShowProgress = None,
     ) -> CheckResult:
         """Deduplicate documents against the store and add them, in one atomic, durable step.
@@ -167,6 +165,8 @@ class DocumentStore(ABC):
             Treatment of an id that is stored, or repeated in the batch, with another content. "raise" adds nothing;
             "report" gives that document the status "conflict" and adds all others; `Client` then sends documents line
             by line, and the call is not atomic.
+        copies : bool, default False
+            Also count the documents that each kept document stands for (`Store.get`). Not with `Client`.
         progress : bool or function, optional
             True shows bars in a terminal or a notebook; a function is called with stage, done and total. The function
             must not use the store, because the call may have locked it.
@@ -192,7 +192,7 @@ class DocumentStore(ABC):
         StoreReplacedError
             The folder of the store was replaced, moved or removed. Nothing is added; open the store again.
         """
-        return self._add(NewDocuments(texts, ids, columns, kind, conflicts, progress, absorb=True))
+        return self._add(NewDocuments(texts, ids, columns, kind, conflicts, progress, absorb=True, copies=copies))
 
     def add(
         self,
@@ -533,13 +533,15 @@ class Store(DocumentStore):
                     if self._snapshot.last_tombstone != last_tombstone:
                         # A matching document may have been removed. Compare again, now that no other process writes.
                         decision = batch.start()
-                    _check_id_kind(keys, state)
+                    check_id_kind(keys, state)
                     if new.absorb:
                         batch.compare(self._snapshot, decision.stop, state.next_row, decision)
                         batch.finish(decision)
                     else:
                         batch.find_known(self._snapshot, 0, decision)
                     result, _ = self._append(batch, decision, keys, cells, features, state)
+                    if new.copies:
+                        result = replace(result, copies=count_copies(decision, self._snapshot, state.next_row))
                 self._after_commit()
                 return result
 
@@ -562,15 +564,11 @@ class Store(DocumentStore):
             row_by_number = np.full(len(decision.status), -1, np.int64)
             row_by_number[added] = rows
             decision.row[inside] = row_by_number[decision.other[inside]]
-        ids = _select_ids(keys, rows, added)
+        ids = select_ids(keys, rows, added)
         if keys is None:
             self._check_row_ids(ids, state)
         distances = batch.distances(decision, snapshot)
-        records = np.zeros(len(added), snapshot.record_type)
-        records["features"] = np.minimum(hashed.counts[added], MAX_COUNT)
-        records["length"] = np.minimum(hashed.lengths[added], MAX_COUNT)
-        records["status"] = decision.status[added]
-        records["values"] = hashed.values[added]
+        records = snapshot.new_records(hashed, added, decision.status[added])
         extras = batch.pack_extras(decision, added, distances, columns, features)
         own_ids = ids if keys is None else list(keys.tolist() if isinstance(keys, np.ndarray) else keys)
         new_ids = dict(zip(rows.tolist(), ids, strict=True))
@@ -608,11 +606,10 @@ class Store(DocumentStore):
             pending=state.pending + len(ids),
             id_kind=state.id_kind or ("str" if isinstance(ids[0], str) else "int"),
         )
-        rows = np.arange(first, first + len(ids))
 
         def commit() -> None:
-            hashes = [contents[at : at + 16] for at in range(0, len(contents), 16)]
-            self._snapshot.memtable.add(rows, ids, hashes, records)
+            for log_batch in batches:
+                self._snapshot.add_batch(log_batch)
             self._snapshot.commit(state)
 
         self._on_commit.append(commit)
@@ -730,7 +727,7 @@ class Store(DocumentStore):
                 results.append(self._snapshot.matches(lists.ordinals[best], distances[best], similarities[best]))
             return results
 
-    def get(self, ids: Ids, *, missing_ok: bool = False) -> list[StoredDocument | None]:
+    def get(self, ids: Ids, *, missing_ok: bool = False, ledger: bool = False) -> list[StoredDocument | None]:
         """Return stored documents, without their texts.
 
         Parameters
@@ -738,6 +735,9 @@ class Store(DocumentStore):
         ids : iterable of int or str
         missing_ok : bool, default False
             Return None for an id that does not exist.
+        ledger : bool, default False
+            Also return how many documents each one stands for, and when they were seen. The first use reads the
+            records of all segments.
 
         Raises
         ------
@@ -745,7 +745,7 @@ class Store(DocumentStore):
             An id that does not exist.
         """
         with self._rows(ids, missing_ok=missing_ok) as rows:
-            documents = iter(self._snapshot.documents(rows[rows >= 0]))
+            documents = iter(self._snapshot.documents(rows[rows >= 0], ledger=ledger))
             return [next(documents) if row >= 0 else None for row in rows.tolist()]
 
     def texts(self, ids: Ids) -> list[str | None]:
@@ -832,8 +832,8 @@ class Store(DocumentStore):
         with self._reading() as state:
             return state.id_kind
 
-    def iter_documents(self, *, batch_size: int = 4096) -> Iterator[list[StoredDocument]]:
-        """Yield all documents in the order of addition, `batch_size` at a time.
+    def iter_documents(self, *, batch_size: int = 4096, ledger: bool = False) -> Iterator[list[StoredDocument]]:
+        """Yield all documents in the order of addition, `batch_size` at a time; `ledger` is that of `get`.
 
         Each batch is read on demand, so the iteration includes documents added after it began, and skips documents
         removed before their batch.
@@ -845,7 +845,7 @@ class Store(DocumentStore):
                 rows = self._snapshot.live_rows(start, batch_size)
                 if not len(rows):
                     return
-                batch = self._snapshot.documents(rows)
+                batch = self._snapshot.documents(rows, ledger=ledger)
             start = int(rows[-1]) + 1
             yield batch
 
@@ -868,12 +868,12 @@ class Store(DocumentStore):
             clusters.setdefault(link["representative"], [link["representative"]]).append(link["id"])
         return list(clusters.values())
 
-    def stats(self) -> StoreStats:
-        """Return counts, sizes and settings."""
+    def stats(self, *, ledger: bool = False) -> StoreStats:
+        """Return counts, sizes and settings; `ledger` is that of `get`, and counts kept documents."""
         for _ in range(_MAX_RETRIES):
             try:
                 with self._reading():
-                    return self._snapshot.stats()
+                    return self._snapshot.stats(ledger=ledger)
             except FileNotFoundError as error:  # noqa: PERF203  # A merge has removed a file meanwhile: begin again.
                 missing = error
         raise self._missing_segment(missing)
@@ -883,6 +883,7 @@ class Store(DocumentStore):
         path: str | os.PathLike[str],
         *,
         include_duplicates: bool = False,
+        ledger: bool = False,
         overwrite: bool = False,
         progress: ShowProgress = None,
     ) -> int:
@@ -899,6 +900,8 @@ class Store(DocumentStore):
             `.jsonl`, `.jsonl.gz` or `.jsonl.zst`; the file is replaced atomically.
         include_duplicates : bool, default False
             Also write documents that were not new: they have a status, a match, and no text.
+        ledger : bool, default False
+            Also write `copies`, `first_seen` and `last_seen` (`get`), before the columns.
         overwrite : bool, default False
             Replace an existing file.
         progress : bool or function, optional
@@ -921,9 +924,9 @@ class Store(DocumentStore):
             replace_file(target) as file,
             compressing(file, _EXPORT_SUFFIXES[suffix]) as stream,
         ):
-            for batch in self.iter_documents():
+            for batch in self.iter_documents(ledger=ledger):
                 documents = [document for document in batch if include_duplicates or document.status == "new"]
-                for document, fields in zip(documents, self._export_fields(documents), strict=True):
+                for document, fields in zip(documents, export_fields(self, documents), strict=True):
                     clash = fields.keys() & document.columns.keys()
                     if clash:
                         allowed = f"columns with other names than {', '.join(fields)}"
@@ -935,22 +938,6 @@ class Store(DocumentStore):
                 seen, written = seen + len(batch), written + len(documents)
                 report("export", seen, total)
         return written
-
-    def _export_fields(self, documents: list[StoredDocument]) -> list[dict[str, Any]]:
-        """Return the fields of an exported line that come before the columns."""
-        if not documents:
-            return []
-        ids = [document.id for document in documents]
-        fields: dict[str, Iterable[Any]] = {"id": ids}
-        if self._settings.kind == "vector":
-            fields["vector"] = self.values(ids).tolist()
-        elif self._settings.kind == "text":
-            fields["text"] = self.texts(ids)
-        else:
-            fields |= {"path": map(str, ids), "digest": self.values(ids).tolist()}
-            fields |= {"recipe": [str(self.recipe)] * len(ids), "content": self.content_hashes(ids)}
-            fields["length"] = [document.length for document in documents]
-        return [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
 
     # Maintenance
 
@@ -1403,6 +1390,7 @@ class Store(DocumentStore):
         numbered: bool,
         columns: Mapping[str, Column],
         output: Callable[[DedupResult], OutputDir] | None,
+        ledger: bool = False,
     ) -> DedupResult:
         """Deduplicate hashed documents and add the kept ones, as `nearkin.dedup.sink` describes.
 
@@ -1413,7 +1401,7 @@ class Store(DocumentStore):
         self._wait_for_flush()
         keys = None if numbered else check_ids(new.ids.to_list())  # type: ignore[arg-type]  # Others are refused.
         with self._reading() as state:
-            _check_id_kind(keys, state)
+            check_id_kind(keys, state)
             seen = state.next_row, self._snapshot.last_tombstone
         self.reference_corpus(candidate_source)
 
@@ -1429,7 +1417,9 @@ class Store(DocumentStore):
             with self._writing() as state:
                 if (state.next_row, self._snapshot.last_tombstone) != seen:
                     result, folder, prepared = run(state.next_row)
-                state = self._append_kept(new, result.kept_rows, keys, columns, state)
+                state, placed = self._append_kept(new, result.kept_rows, keys, columns, state)
+                if ledger:
+                    state = self._append_removed(new, result.clusters, placed, keys, columns, state)
                 if prepared is not None:
                     outbox.add_output(self._log, *prepared)
                     self._set_state(state)
@@ -1445,21 +1435,55 @@ class Store(DocumentStore):
         keys: IdKeys | None,
         columns: Mapping[str, Column],
         state: State,
-    ) -> State:
-        """Append kept documents in the open transaction, a chunk at a time, and return the new counters."""
-        start = 0
+    ) -> tuple[State, Ordinals]:
+        """Append kept documents in the open transaction, a chunk at a time.
+
+        Returns
+        -------
+        State
+            The new counters.
+        (n,) int64
+            The row in the store of each new document, -1 for one that is not kept.
+        """
+        placed, start = np.full(len(new), -1, np.int64), 0
         while start < len(kept):
             ends = np.cumsum(new.lengths[kept[start : start + _CHUNK_DOCUMENTS]].astype(np.int64))
             end = start + max(int(np.searchsorted(ends, _CHUNK_CHARACTERS, side="right")), 1)
             rows, start = kept[start:end], end
             chunk = new.select(rows)
             ids = take_ids(keys, rows)
-            values = {name: [column[row] for row in rows.tolist()] for name, column in columns.items()}
-            cells = columns_by_row(values, len(rows))
+            cells = chunk_columns(columns, rows)
             batch = BatchDeduplicator(chunk, ids, self._settings, self._cache)
             decision = batch.start()
             batch.find_known(self._snapshot, 0, decision)
+            is_new = decision.row < 0
+            placed[rows] = np.where(is_new, state.next_row - 1 + np.cumsum(is_new), decision.row)
             _, state = self._append(batch, decision, ids, cells, self._feature_hashes(chunk), state)
+        return state, placed
+
+    def _append_removed(
+        self,
+        new: HashedDocuments,
+        clusters: ClusterTable,
+        placed: Ordinals,
+        keys: IdKeys | None,
+        columns: Mapping[str, Column],
+        state: State,
+    ) -> State:
+        """Append removed documents, except those whose id is stored, with their matches, and return the counters."""
+        removed = np.flatnonzero(clusters.codes)
+        names = take_ids(keys, clusters.members[removed])
+        if names is not None:
+            removed = removed[self._snapshot.find_ids(names) < 0]
+        for start in range(0, len(removed), _CHUNK_DOCUMENTS):
+            chosen = removed[start : start + _CHUNK_DOCUMENTS]
+            rows = clusters.members[chosen]
+            ids = select_ids(keys, np.arange(state.next_row, state.next_row + len(rows)), rows)
+            if keys is None:
+                self._check_row_ids(ids, state)
+            records, extras = pack_removed(new, clusters, chosen, placed, chunk_columns(columns, rows), self._snapshot)
+            texts: list[str | None] | None = [None] * len(rows) if self._settings.text == "keep" else None
+            state = self._append_rows(ids, new.contents[rows].tobytes(), records, extras, texts, state)
         return state
 
     def _publish(self, folder: OutputDir, target: Path, prepared: Path) -> None:
@@ -1643,7 +1667,7 @@ class Store(DocumentStore):
 
     def _find_rows(self, keys: IdKeys, missing_ok: bool) -> Ordinals:
         state = self._snapshot.state
-        if state is not None and not _has_kind(keys, state):
+        if state is not None and not has_kind(keys, state):
             rows = np.full(len(keys), -1, np.int64)
         else:
             rows = self._snapshot.find_ids(keys)
@@ -1673,31 +1697,3 @@ class Store(DocumentStore):
 def _open_report(progress: ShowProgress) -> AbstractContextManager[Progress]:
     """Open the progress report of a call; most calls have none."""
     return nullcontext(ignore_progress) if progress is None else reporting(progress)
-
-
-def _has_kind(keys: IdKeys, state: State) -> bool:
-    """Return True if ids have the kind of the store's ids."""
-    kind = "int" if isinstance(keys, np.ndarray) else "str"
-    return not len(keys) or state.id_kind in ("", kind)
-
-
-def _check_id_kind(keys: IdKeys | None, state: State) -> None:
-    """Refuse ids of another kind than the store's.
-
-    Raises
-    ------
-    ParameterError
-        Integers in a store with strings, or the reverse.
-    """
-    if keys is not None and not _has_kind(keys, state):
-        kind = "integers" if isinstance(keys, np.ndarray) else "strings"
-        raise bad_parameter("ids", kind, f"ids of the store's kind, {state.id_kind}")
-
-
-def _select_ids(keys: IdKeys | None, rows: Ordinals, added: NDArray[np.int64]) -> list[Id]:
-    """Return the ids of the added documents; row numbers if the caller passed none."""
-    if keys is None:
-        return [*rows.tolist()]
-    if isinstance(keys, np.ndarray):
-        return [*keys[added].tolist()]
-    return [keys[number] for number in added.tolist()]
