@@ -239,7 +239,8 @@ def make_result(
     tables = TableBuilder(new, reference, chosen, source.distances, source.equal)
     by_features = config.comparison is not None and config.comparison.measure == "jaccard"
     keeps_none = removes_clusters(config.order)
-    clusters = tables.clusters(by_features=by_features, keeps_none=keeps_none)
+    by_best = config.order[0].by == "best"
+    clusters = tables.clusters(by_features=by_features, keeps_none=keeps_none, by_best=by_best)
     pairs = representative_links(clusters)
     skipped = assignment.skipped
     n = len(chosen)

@@ -28,7 +28,7 @@ from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids, hash_texts, name_columns
 from nearkin.dedup.groups import GROUP, Groups, UnhashedRows
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
-from nearkin.dedup.keep import column_key, values_by_column
+from nearkin.dedup.keep import BEST, column_key, values_by_column
 from nearkin.dedup.labels import LabelsInput, PairLabels
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus, ReferenceProvider, SearchableReference
 from nearkin.dedup.result import DedupResult
@@ -291,6 +291,7 @@ def dedup(
         raise bad_parameter("groups", excerpt(repr(groups), 80), "None with kind='pages', whose lines count by page")
     constraints = None if labels is None else read_constraints(labels, store, against)
     inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources, columns, groups)  # type: ignore[arg-type]
+    inputs = replace(inputs, sound=BEST["best"] in config.order)
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
         inputs = stack.enter_context(open_inputs(inputs, names, kind=config.kind))
@@ -365,7 +366,7 @@ def hash_inputs(
     if inputs.groups is not None:
         uses[GROUP] = inputs.groups
     columns = {use: as_column(cells) for use, cells in uses.items() if not isinstance(cells, str)}
-    new = hash_texts(inputs.texts, inputs.ids, source, report, columns, timer, log)  # type: ignore[arg-type]
+    new = hash_texts(inputs.texts, inputs.ids, source, report, columns, timer, log, sound=inputs.sound)  # type: ignore[arg-type]
     stored = {} if inputs.columns is None else _stored_columns(inputs, new)
     name_columns(inputs.texts, new, {use: cells if isinstance(cells, str) else None for use, cells in uses.items()})
     check_distinct_ids(new.ids, "ids")
