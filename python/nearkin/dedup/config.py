@@ -241,7 +241,8 @@ class _ClusterOptions:
         "first",
         help="Document to keep of each cluster: first, last, longest, shortest, max:COLUMN, min:COLUMN; for texts "
         "also best (the most words that are not damaged, repeated or of a menu), for files also oldest and newest. "
-        "Later rules of a list separated by commas decide ties. none removes all documents of a cluster of two or more.",
+        "Later rules of a list separated by commas decide ties. none removes all documents of a cluster of two or "
+        "more.",
         choices=("first", "last", "longest", "shortest", "best", "max:", "min:", "oldest", "newest", "none"),
     )
     links: ListedLinks = output_option(
