@@ -109,7 +109,7 @@ def test_keys_decide_one_after_another(rows: list[tuple[int, int, int | None]]) 
 
 NEWS = """The minister said on Monday that the old bridge won't open before the end of the year, and the town agreed.
 
-He named neither the engineer nor the price. "It's a question of weeks", said the mayor of the town, who had asked twice.
+He named neither the engineer nor the price. "It's a question of weeks", said the mayor of the town, who asked twice.
 
 Nobody in the town believes it; the ferry is full on every morning, and the road around the lake takes an hour."""
 CODE = """def scale(x1: int | str | None, utf8: bool) -> dict[str, float]:

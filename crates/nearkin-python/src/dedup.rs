@@ -11,7 +11,7 @@ use nearkin_core::dedup::verify::{self, Cache, Measure};
 use nearkin_core::segment::{with_sigbus_guard, with_verified};
 use nearkin_core::text::distinguishers::Distinguishers;
 use nearkin_core::text::tokenizer::TextSource;
-use nearkin_core::text::{contents, soundness};
+use nearkin_core::text::contents;
 use nearkin_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -226,7 +226,7 @@ fn content_hashes(texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)
 /// Return for each text its words, those that are damaged, noisy, repeated, of a menu and distinct, and its breaks.
 #[pyfunction]
 fn soundness(texts: &Bound<'_, PyAny>) -> PyResult<Array<u32>> {
-    Ok(Array(Texts::process(texts, soundness::soundness)?.into_flattened()))
+    Ok(Array(Texts::process(texts, nearkin_core::text::soundness::soundness)?.into_flattened()))
 }
 
 /// Return the XXH3-128 of each piece of `width` bytes as two 64-bit words.

@@ -98,10 +98,11 @@ def dedup(
         are the defaults of this parameter and of `recipe`, `radius`, `recall`, `verify`, `differ` and `empty`.
     keep : str, default "first"
         The document to keep of each cluster: first, last, longest, shortest, best, `max:COLUMN`, `min:COLUMN`; `max` or
-        `min` of `values`. "best" has the most words that are not damaged, noisy, repeated or of a menu; if it is the
-        first rule, the column `reason_kept` of `clusters` says what the kept document has over each other one. Later rules of a list separated by commas decide ties: "max:score,longest". The last tie-break is
-        the id. "none" removes all documents of a cluster of two or more, exact copies as well; the reason of its
-        representative, the first, is "representative". It goes with neither `store` nor `near_misses`.
+        `min` of `values`. "best" has the most words that are neither damaged nor noisy, repeated or of a menu; as the
+        first rule it adds to `clusters` the column `reason_kept`: what the kept document has over each other one. Later
+        rules of a list separated by commas decide ties: "max:score,longest". The last tie-break is the id. "none"
+        removes all documents of a cluster of two or more, exact copies as well; the reason of its representative, the
+        first, is "representative". It goes with neither `store` nor `near_misses`.
     values : numbers or dates, one per text; a mapping of names to such; or the name of a column; optional
         For `max` and `min`. A frame, files and a Corpus have the columns that `keep` names. Strings are parsed as dates
         and times (ISO 8601; without a zone in UTC). Missing values (None, NaN) come last, and a warning counts them.

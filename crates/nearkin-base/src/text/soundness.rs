@@ -16,6 +16,8 @@
 //! in every copy of the text, so that copies are compared without it. Cost: one pass, and one bit per bit of the text
 //! to recognize words.
 
+use std::ops::RangeInclusive;
+
 use crate::cancel::CancelToken;
 use crate::parallel::prelude::*;
 use crate::text::tokenizer::TextSource;
@@ -108,6 +110,7 @@ static ASCII: [Kind; 128] = {
 
 fn kind_of(c: char) -> Kind {
     match c {
+        '\u{4e00}'..='\u{9fff}' => Kind::Ideograph,
         '。' | '！' | '？' => Kind::End,
         '·' | '•' | '»' | '›' | '｜' => Kind::Bar,
         '\u{fffd}' | '\u{80}'..='\u{9f}' => Kind::Broken,
@@ -119,6 +122,9 @@ fn kind_of(c: char) -> Kind {
         _ => Kind::Other,
     }
 }
+
+/// Leading bytes of UTF-8 as characters.
+const MISREAD: RangeInclusive<char> = '\u{c2}'..='\u{f4}';
 
 /// Return the bytes of a character that was read as several, and whether it is certain without another one beside it.
 fn misread(text: &str) -> Option<(usize, bool)> {
@@ -217,12 +223,17 @@ impl Reader<'_> {
                 at += 1;
             }
             reader.word = word;
+            if bytes.get(at) == Some(&b' ') {
+                reader.end_word();
+                (at, after_misread) = (at + 1, false);
+                continue;
+            }
             let Some(c) = text[at..].chars().next() else { break };
             let (mut kind, mut next) = match ASCII.get(c as usize) {
                 Some(&kind) => (kind, at + 1),
                 None => (kind_of(c), at + c.len_utf8()),
             };
-            let found = if c.is_ascii() { None } else { misread(&text[at..]) };
+            let found = if MISREAD.contains(&c) { misread(&text[at..]) } else { None };
             // A word in capitals may end before a quotation mark.
             let ends_upper = reader.word.shape & 15 == Kind::Upper as u64;
             let is_misread = found.is_some_and(|(width, certain)| {
@@ -300,14 +311,12 @@ impl Reader<'_> {
     /// Return whether this was called with the hash before.
     #[inline]
     fn is_known(&mut self, hash: u64) -> bool {
-        let (hash, mask) = (hash.wrapping_mul(MULTIPLIER), self.seen.len() * 64 - 1);
-        [36, 18, 7].into_iter().fold(true, |known, shift| {
-            let bit = (hash >> shift) as usize & mask;
-            let (word, bit) = (&mut self.seen[bit / 64], 1 << (bit % 64));
-            let is_set = *word & bit != 0;
-            *word |= bit;
-            known && is_set
-        })
+        let (hash, mask) = (hash.wrapping_mul(MULTIPLIER), self.seen.len() - 1);
+        let bits = 1_u64 << (hash >> 58) | 1 << (hash >> 52 & 63) | 1 << (hash >> 46 & 63);
+        let word = &mut self.seen[(hash >> 20) as usize & mask];
+        let is_known = *word & bits == bits;
+        *word |= bits;
+        is_known
     }
 
     fn end_sentence(&mut self) {
