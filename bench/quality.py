@@ -1,6 +1,6 @@
 """Accuracy of the defaults and of other packages on labelled corpora (docs/quality.md).
 
-    python bench/quality.py [default packages differ containment features kinds]
+    python bench/quality.py [default packages differ containment features kinds keep]
 
 - `default`: the ground truth of a corpus are all pairs with J >= 0.8 of character 4-grams. Candidates for it come from
   256 bits with another seed, within radius 62: at J = 0.8 the expected distance is at most 38.8 with a standard
@@ -18,6 +18,8 @@
 - `kinds`: removals by the default and by each kind of corpus (`dedup.kinds`), on the labelled sources by which the kind
   was chosen and on others. A removal is right if both documents are in one connected component of the labels: records
   of products, which their catalogues list once each, and lines of logs, by their template, have labels for all pairs.
+- `keep`: a text and a copy with one kind of damage to 1 to 20% of it: how often a keep rule prefers the copy; a tie,
+  which ids decide, counts half. Every second text of each source chose the weights of `best`, the others are shown.
 """
 
 from __future__ import annotations
@@ -48,8 +50,9 @@ from scipy.sparse.csgraph import connected_components
 
 import common
 import nearkin as nk
-from nearkin._core import feature_sets
+from nearkin._core import content_hashes, feature_sets, soundness
 from nearkin.dedup.distinguishers import NAMES, differences
+from nearkin.dedup.keep import best_numbers
 from nearkin.dedup.kinds import Kind
 from nearkin.quality.ground_truth import SampleFingerprints, find_similar_pairs
 from nearkin.theory import Banding
@@ -1041,6 +1044,149 @@ def report_containment(run: dict[str, Any]) -> None:
     common.splice("quality.md", "containment", "\n\n".join([*parts, common.source(run)]))
 
 
+MENUS = (
+    "Home\nNews\nSport\nWeather\nContact us\nSign in",
+    "Home | World | Business | Sport | Log in",
+    "Skip to content\nMenu\nAbout\nSubscribe\nShare on Facebook",
+    "Home > Archive > Articles",
+    "首页\n新闻\n体育\n财经\n登录\n联系我们",
+    "首页 | 新闻 | 财经 | 体育 | 注册",
+    "首页 > 资讯 > 正文",
+    "返回首页\n关于我们\n网站地图",
+)
+"""Four in English, four in Chinese."""
+MISREAD = dict(
+    zip("loiehmstnaugfc", ["1", "0", "l", "c", "b", "rn", "5", "f", "u", "o", "ii", "9", "|", "e"], strict=True)
+)
+"""What optical character recognition reads for a letter."""
+
+
+def misread_bytes(text: str) -> str:
+    """Return UTF-8 as Windows-1252, with the control characters of Latin-1 where that has none."""
+    return "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in text.encode())
+
+
+def parts_of(text: str) -> list[str]:
+    """Return paragraphs, lines or sentences: the first of which there are five."""
+    kinds = (r"(?<=\n)(?=\s*\n)", r"(?<=\n)(?=\n*\S)", r"(?<=[.!?] )|(?<=[。！？])")
+    return next((parts for kind in kinds if len(parts := [p for p in re.split(kind, text) if p]) >= 5), [text])
+
+
+def damage(text: str, kind: str, share: float, rng: random.Random) -> str:
+    """Return the text with a kind of damage to this share of it; the text itself if it has nothing to damage."""
+    chinese = "\u4e00" <= max(text[:200]) <= "\u9fff"
+
+    def some(test: Callable[[int, str], bool], part: float) -> set[int]:
+        rows = [at for at, c in enumerate(text) if test(at, c)]
+        return set(rng.sample(rows, min(len(rows), max(1, round(part * len(rows))))))
+
+    def span(count: int) -> tuple[int, int]:
+        size = max(1, round(count * share))
+        start = rng.randrange(count - size + 1)
+        return start, start + size
+
+    def change(rows: set[int], to: Callable[[str], str]) -> str:
+        return "".join(to(c) if at in rows else c for at, c in enumerate(text))
+
+    def in_word(at: int, c: str) -> bool:
+        return text[at - 1 : at].isalpha() or text[at + 1 : at + 2].isalpha()
+
+    parts = parts_of(text)
+    start, end = span(len(parts))
+    if kind == "cut off":
+        return text[: round(len(text) * (1 - share))]
+    if kind == "mojibake" and chinese:
+        start, end = span(len(text))
+        return text[:start] + misread_bytes(text[start:end]) + text[end:]
+    if kind == "mojibake":
+        rows = some(lambda at, c: not c.isascii() or (c in "'\"-" and in_word(at, c)), min(1, 5 * share))
+        return change(rows, lambda c: misread_bytes({"'": "’", '"': "“", "-": "—"}.get(c, c)))
+    if kind == "replaced":
+        return change(some(lambda _, c: not c.isspace(), share / 5), lambda _: "\ufffd")
+    if kind == "OCR" and chinese:
+        rows = some(lambda _, c: "\u4e10" < c < "\u9f00", share / 5)
+        return change(rows, lambda c: chr(ord(c) + rng.choice((-3, -1, 1, 2))))
+    if kind == "OCR":
+        return change(some(lambda _, c: c in MISREAD, share / 2), MISREAD.__getitem__)
+    if kind == "menu":
+        menu = rng.choice(MENUS[4:] if chinese else MENUS[:4])
+        whole = f"{menu}\n\n{text}" if rng.random() < 0.5 else f"{text}\n\n{menu}"
+        return whole if len(menu) <= len(text) / 5 else text
+    if kind == "no breaks":
+        breaks = re.split(r"(\s*\n\s*)", text)
+        start, end = span(len(breaks) // 2) if len(breaks) > 1 else (0, 0)
+        return "".join(" " if at % 2 and start <= at // 2 < end else part for at, part in enumerate(breaks))
+    if kind == "no spaces":
+        rows = some(lambda at, c: c == " " and text[at - 1 : at].isalpha() and text[at + 1 : at + 2].isalpha(), share)
+        return text if chinese else change(rows, lambda _: "")
+    if len(parts) < 5 or len("".join(parts[start:end]).strip()) < len(text) / 100:
+        return text
+    return "".join([*parts[:end], *parts[start:]] if kind == "repeated" else [*parts[:start], *parts[end:]])
+
+
+DAMAGES = ("cut off", "missing", "repeated", "mojibake", "replaced", "OCR", "menu", "no breaks", "no spaces")
+
+
+def keep_sources(data: Path) -> dict[str, list[str]]:
+    """Return the texts of each source, of 100 to 20,000 characters."""
+    books: dict[str, list[str]] = {}
+    for record in common.records(data, "en_bible_ot"):
+        books.setdefault(f"{record['version']} {record['ref'].rpartition('.')[0]}", []).append(record["text"])
+    library = [path.read_text("utf-8")[:8000] for path in sorted(Path(ast.__file__).parent.glob("*.py"))]
+    sources = {
+        "news": [text.partition("\n\n")[2] for text in common.texts(data, "en_20news")[::60]],
+        "Bible, chapters": ["\n".join(verses) for verses in list(books.values())[::15]],
+        "Bible, verses": common.texts(data, "en_bible_ot")[::500],
+        "news (zh)": common.texts(data, "zh_news_sogou")[::5],
+        "laws (zh)": common.texts(data, "zh_laws")[::7],
+        "code": library,
+    }
+    usable = {name: [text.strip() for text in texts] for name, texts in sources.items()}
+    return {
+        name: [text for text in texts if 100 < len(text) < 20_000 and sum(map(str.isalpha, text)) > 50]
+        for name, texts in usable.items()
+    }
+
+
+def run_keep(data: Path) -> None:
+    """Count the damaged copies that a rule prefers."""
+    rows = []
+    for side, name, texts in [(at, *each) for at in (0, 1) for each in keep_sources(data).items()]:
+        for kind in DAMAGES:
+            rngs = [(text, random.Random(f"{at} {kind}")) for at, text in enumerate(texts) if at % 2 == side]
+            pairs = [(text, damage(text, kind, rng.uniform(0.01, 0.2), rng)) for text, rng in rngs]
+            both = [text for pair in pairs if pair[0] != pair[1] for text in pair]
+            if not both:
+                continue
+            lengths = content_hashes(both)[1]
+            scores = {"longest": lengths.astype(float), "best": best_numbers(soundness(both).reshape(-1, 7), lengths)}
+            worse = {
+                rule: float((score[1::2] > score[::2]).sum() + (score[1::2] == score[::2]).sum() / 2)
+                for rule, score in scores.items()
+            }
+            rows.append({"shown": bool(side), "source": name, "damage": kind, "pairs": len(both) // 2, **worse})
+    common.save("quality-keep", {"rows": rows})
+
+
+def report_keep(run: dict[str, Any]) -> None:
+    """Write the table of keep rules."""
+    lines = []
+    for kind in (*DAMAGES, "all"):
+        cells = []
+        for shown in (False, True):
+            of = [row for row in run["rows"] if row["shown"] == shown and kind in (row["damage"], "all")]
+            pairs = sum(row["pairs"] for row in of)
+            cells += [
+                f"{pairs:,}",
+                "50%",
+                *(share(sum(row[rule] for row in of), pairs) for rule in ("longest", "best")),
+            ]
+        lines.append([kind, *cells])
+    names = ("pairs", "first", "longest", "best")
+    header = ["damage", *(f"{side}: {name}" for side in ("choosing", "shown") for name in names)]
+    common.splice("dedup.md", "quality-keep", f"{common.table(header, lines)}\n\n{common.source(run)}")
+
+
 PARTS: dict[str, tuple[str, Callable[[Path], None], Callable[[dict[str, Any]], None]]] = {
     "default": ("quality", run_default, report_default),
     "packages": ("quality-table", run_packages, report_packages),
@@ -1048,6 +1194,7 @@ PARTS: dict[str, tuple[str, Callable[[Path], None], Callable[[dict[str, Any]], N
     "containment": ("quality-containment", run_containment, report_containment),
     "features": ("quality-features", run_features, report_features),
     "kinds": ("quality-kinds", run_kinds, report_kinds),
+    "keep": ("quality-keep", run_keep, report_keep),
 }
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import random
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import nearkin as nk
 from command import succeed
 from corpora import read_rows, write_rows
+from nearkin._core import soundness
 from nearkin.dedup import cluster, groups
+from nearkin.dedup.keep import best_numbers
 from nearkin.errors import InputError, MismatchError, ParameterError
 from nearkin.report import Run
 
@@ -43,10 +47,13 @@ def by_visits(texts: list[str | None], names: list[str], threshold: float, keep:
     """Visit groups one by one in keep order; return the group that absorbs each removed one."""
     sets: dict[str, set[str]] = {}
     lengths: dict[str, int] = {}
+    scores: dict[str, float] = defaultdict(float)
     for text, name in zip(texts, names, strict=True):
         sets.setdefault(name, set()).update(RECIPE.features_of(text or ""))
         lengths[name] = lengths.get(name, 0) + len(text or "")
-    order = sorted(sets, key=lambda name: (-lengths[name], name)) if keep == "longest" else list(sets)
+        scores[name] += best_numbers(soundness([text]).reshape(1, -1), np.array([len(text or "")], np.uint64))[0]
+    keys = {"longest": lengths, "best": scores}
+    order = sorted(sets, key=lambda name: (-keys[keep][name], name)) if keep in keys else list(sets)
     kept: list[str] = []
     by: dict[str, str] = {}
     for name in order:
@@ -61,7 +68,7 @@ def by_visits(texts: list[str | None], names: list[str], threshold: float, keep:
     return by
 
 
-@pytest.mark.parametrize("keep", ["first", "longest"])
+@pytest.mark.parametrize("keep", ["first", "longest", "best"])
 @pytest.mark.parametrize("characters", [1 << 24, 60])
 def test_groups_equal_visits_of_their_unions(keep: Any, characters: int, monkeypatch: Any) -> None:
     """Neither the order of documents, nor where they are cut, nor the batches they are read in change a decision."""

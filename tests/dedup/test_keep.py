@@ -107,6 +107,54 @@ def test_keys_decide_one_after_another(rows: list[tuple[int, int, int | None]]) 
     ) == reported
 
 
+NEWS = """The minister said on Monday that the old bridge won't open before the end of the year, and the town agreed.
+
+He named neither the engineer nor the price. "It's a question of weeks", said the mayor of the town, who asked twice.
+
+Nobody in the town believes it; the ferry is full on every morning, and the road around the lake takes an hour."""
+CODE = """def scale(x1: int | str | None, utf8: bool) -> dict[str, float]:
+    url = f"https://example.org/v2/items?id={x1}&page=2#top"
+    table = {"a1b": 1.5, "café": 2.5}  # a|b | c | d
+    return {key: value / 2 for key, value in table.items()}
+"""
+FRENCH = "« À côté, l’été s’achève déjà… », dit-elle à Noël. CAFÉ… « Où êtes-vous allé ? » Il répondit : « Là-bas »."
+CHINESE = "首页设计由王先生负责。第一章 总则：为了保护环境，制定本法。国家鼓励公民参与环境保护，并给予奖励。"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (NEWS.replace("'", "â€™"), "fewer damaged words"),
+        (NEWS.replace("mayor", "ma\ufffdor"), "fewer damaged words"),
+        (NEWS.replace("bridge", "br1dge"), "less noise"),
+        (NEWS.replace("town", "tovvn", 1), "fewer odd words"),
+        (NEWS + NEWS[NEWS.index("\n\n") :], "less repetition"),
+        ("Home\nNews\nContact us\n\n" + NEWS, "less menu"),
+        (NEWS + "\nHome | News | Sport | Log in", "less menu"),
+        (NEWS[:-60], "more words"),
+        (NEWS.replace("the ", "the"), "more words"),
+        (NEWS.replace("\n\n", " "), "more lines"),
+        (NEWS[:-1], "longer"),
+    ],
+)
+def test_the_best_copy_is_kept_and_the_reason_given(wrong: str, said: str) -> None:
+    """Whichever comes first."""
+    for texts in ([wrong, NEWS], [NEWS, wrong]):
+        result = nk.dedup(texts, keep="best", threshold=0.3)
+        assert [NEWS] == [texts[row] for row in result.kept]
+        assert [None, said] == result.clusters["reason_kept"]
+
+
+@pytest.mark.parametrize("text", [CODE, FRENCH, CHINESE])
+def test_unusual_texts_are_no_worse_than_their_parts(text: str) -> None:
+    """Code, tables, French and Chinese are better than a shorter copy of them, whatever is missing."""
+    words = text.split(" ") if " " in text[:9] else list(text)
+    texts = [text, *(" ".join(words[:at] + words[at + 1 :]) for at in range(len(words)) if words[at].isalnum())]
+    assert len(texts) > 3
+    result = nk.dedup(texts, keep="best", threshold=0.1)
+    assert 0 == result.kept[0]
+
+
 def test_dates_are_in_order_of_time() -> None:
     """ISO 8601, with and without zones; a column that also has numbers is an error."""
     dates = ["2024-03-01T12:00:00+02:00", "2024-03-01T10:30:00Z", "2024-03-01", None, "2023-12-31 23:59:59.999999"]

@@ -17,9 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
+from nearkin._core import soundness
 from nearkin.dedup.candidates import MinHashCandidates
 from nearkin.dedup.documents import HashedDocuments
-from nearkin.dedup.keep import column_key, keep_order, parse_keep
+from nearkin.dedup.keep import BEST, column_key, keep_order, parse_keep
 from nearkin.distributed import documents, pairs
 from nearkin.distributed.documents import NUMBER, pack_values, unpack_values, value_dtype
 from nearkin.distributed.links import Blocks, absorb, components
@@ -290,7 +291,7 @@ def test_decisions_follow_the_definition(links: list[tuple[int, int]]) -> None:
     assert expected == dict(zip(joined.removed.tolist(), joined.by.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("keep", ["first", "last", "longest", "max:score,shortest,last", "min:score"])
+@pytest.mark.parametrize("keep", ["first", "last", "longest", "max:score,shortest,last", "min:score,best"])
 @pytest.mark.parametrize("strings", [False, True])
 def test_keys_are_in_the_order_of_one_machine(keep: str, strings: bool) -> None:
     rng = random.Random(5)
@@ -300,8 +301,8 @@ def test_keys_are_in_the_order_of_one_machine(keep: str, strings: bool) -> None:
         [rng.choice(["", "a", "é", "好", "a\x00"]) + str(number) for number in numbers] if strings else numbers
     )
     scores = [rng.choice([None, math.nan, math.inf, -math.inf, 0.0, -0.0, 1.5, -3.0]) for _ in ids]
-    texts = ["x" * rng.randrange(1, 5) for _ in ids]
-    order = parse_keep(keep)
+    texts = ["x " * rng.randrange(1, 5) for _ in ids]
+    order = parse_keep(keep, BEST)
     hashing = documents.Hashing(
         MinHashCandidates(MINHASH, 0.8),
         order,
@@ -331,6 +332,7 @@ def test_keys_are_in_the_order_of_one_machine(keep: str, strings: bool) -> None:
     none, cells = np.zeros((n, 2), np.uint64), Column.of([scores[at] for at in ranked])
     hashed = HashedDocuments(none, lengths, none, lengths, Column.of([ids[at] for at in ranked]), {}, lambda _: [])
     hashed.columns[column_key("score")] = cells
+    hashed.soundness = soundness([texts[at] for at in ranked]).reshape(n, -1)
     assert [ids[ranked[row]] for row in keep_order(hashed, order).tolist()] == sorted(ids, key=position.__getitem__)
 
 

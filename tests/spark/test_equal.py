@@ -63,7 +63,9 @@ def test_no_pair_at_all(engine: Engine, recipe: str, texts: list[str | None]) ->
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"cluster": "components"}, {"links": "all", "keep": "last"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"cluster": "components", "keep": "best"}, {"links": "all", "keep": "last"}], ids=str
+)
 def test_small_radii_have_tables(engine: Engine, options: dict[str, Any]) -> None:
     recipe = "word:1|binary|xxh3|simhash:64"
     assert choose_tables(64, 3, 360) is not None

@@ -74,7 +74,7 @@ def run(engine: Engine, folder: Path, report: Callable[[str], object]) -> list[A
         recipe=MINHASH,
         empty="drop",
         checkpoint=folder,
-        progress=lambda stage, *_: report(stage),  # type: ignore[arg-type, return-value]
+        progress=lambda stage, *_: report(stage),  # type: ignore[arg-type]
     )
     tables = result.kept, result.clusters, result.pairs
     return [sorted(map(repr, table.toArrow().to_pylist())) for table in tables]
@@ -108,7 +108,8 @@ def test_a_loss_while_the_job_runs(engine: Engine, tmp_path: Path, undisturbed: 
     answer, stages = expected(engine, tmp_path, undisturbed)
     lost = STAGES[at]
     following = stages[stages.index(lost) + 1]
-    for loss in dict.fromkeys([LOSSES[at % len(LOSSES)], lose_file, None]):
+    losses: list[Any] = [LOSSES[at % len(LOSSES)], lose_file, None]
+    for loss in dict.fromkeys(losses):
         folder = tmp_path / (loss.__name__ if loss else "all")
 
         def report(stage: str, loss: Any = loss, folder: Path = folder) -> None:

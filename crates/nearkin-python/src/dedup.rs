@@ -9,9 +9,9 @@ use nearkin_core::dedup::repeats;
 use nearkin_core::dedup::suites::{self, Limits, SuiteIndex};
 use nearkin_core::dedup::verify::{self, Cache, Measure};
 use nearkin_core::segment::{with_sigbus_guard, with_verified};
-use nearkin_core::text::contents;
 use nearkin_core::text::distinguishers::Distinguishers;
 use nearkin_core::text::tokenizer::TextSource;
+use nearkin_core::text::contents;
 use nearkin_core::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -223,6 +223,12 @@ fn content_hashes(texts: &Bound<'_, PyAny>) -> PyResult<(Array<u64>, Array<u64>)
     Ok((Array(hashes.into_flattened()), Array(lengths)))
 }
 
+/// Return for each text its words, those that are damaged, noisy, repeated, of a menu and distinct, and its breaks.
+#[pyfunction]
+fn soundness(texts: &Bound<'_, PyAny>) -> PyResult<Array<u32>> {
+    Ok(Array(Texts::process(texts, nearkin_core::text::soundness::soundness)?.into_flattened()))
+}
+
 /// Return the XXH3-128 of each piece of `width` bytes as two 64-bit words.
 #[pyfunction]
 fn byte_hashes(py: Python<'_>, data: Slice<u8>, width: usize) -> PyResult<Array<u64>> {
@@ -401,5 +407,5 @@ impl SuitesCore {
 
 register! {
     [TextCache, SuitesCore] absorb_in_order, absorb_listed, near_in_batch, byte_hashes, contained_texts, content_hashes,
-    feature_sets, particulars, find_repeats
+    feature_sets, particulars, find_repeats, soundness
 }

@@ -58,9 +58,7 @@ if TYPE_CHECKING:
 
 app = Commands()
 
-BRIEF = (
-    *("out", "overwrite", "report", "text_column", "id_column", "kind", "threshold", "keep", "against", "store"),
-)
+BRIEF = (*("out", "overwrite", "report", "text_column", "id_column", "kind", "threshold", "keep", "against", "store"),)
 """Options that `-h` shows."""
 EXAMPLE_ROWS = 12
 """Number of rows of clusters that are searched for an example."""

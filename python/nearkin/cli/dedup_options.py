@@ -215,10 +215,10 @@ class Job:
 
     def keep_columns(self) -> list[str]:
         """Return the columns of the keep rule."""
-        from nearkin.dedup.keep import keep_columns, parse_keep
+        from nearkin.dedup.keep import BEST, keep_columns, parse_keep
 
         keep = self.matching.get("keep", "first")
-        keys = parse_keep(keep, values="")
+        keys = parse_keep(keep, BEST, values="")
         if any(key.by in ("max", "min") and not key.column for key in keys):
             raise bad_parameter("keep", keep, "max:COLUMN or min:COLUMN")
         return keep_columns(keys)

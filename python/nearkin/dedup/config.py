@@ -39,7 +39,7 @@ from nearkin.dedup.candidates.codes import CodeCandidates, CodeRecipe
 from nearkin.dedup.candidates.minhash import feature_threshold
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.distinguishers import parse_differ
-from nearkin.dedup.keep import KeepKey, parse_keep, removes_clusters
+from nearkin.dedup.keep import BEST, KeepKey, parse_keep, removes_clusters
 from nearkin.dedup.kinds import KIND_HELP, Kind, check_kind, with_kind
 from nearkin.dedup.options import keeping_option, matching_option, output_option, parts_option
 from nearkin.dedup.verify import Measure, TextMeasure
@@ -243,10 +243,11 @@ class _ClusterOptions:
     )
     keep: str = keeping_option(
         "first",
-        help="Document to keep of each cluster: first, last, longest, shortest, max:COLUMN, min:COLUMN; for files "
-        "also oldest and newest. Later rules of a list separated by commas decide ties. none removes all documents of "
-        "a cluster of two or more.",
-        choices=("first", "last", "longest", "shortest", "max:", "min:", "oldest", "newest", "none"),
+        help="Document to keep of each cluster: first, last, longest, shortest, max:COLUMN, min:COLUMN; for texts "
+        "also best (the most words that are not damaged, repeated or of a menu), for files also oldest and newest. "
+        "Later rules of a list separated by commas decide ties. none removes all documents of a cluster of two or "
+        "more.",
+        choices=("first", "last", "longest", "shortest", "best", "max:", "min:", "oldest", "newest", "none"),
     )
     links: ListedLinks = output_option(
         "representatives",
@@ -399,7 +400,7 @@ class DedupConfig(_ClusterOptions):
         self._set(recipe=_default_recipe() if recipe is None and adaptive else Recipe.of(recipe))
         self._set(bands=None if self.bands is None else parse_bands(self.bands))
         self._check_choices(verify=Verify, empty=Empty, cluster=ClusterRule, links=ListedLinks)
-        self._set(order=parse_keep(self.keep))
+        self._set(order=parse_keep(self.keep, BEST))
         check_share("threshold", self.threshold, "a similarity above 0 and up to 1", _is_share)
         if self.verify == "signature" and self.recipe.family != "minhash":
             raise bad_parameter("verify", "signature", "jaccard, containment, indel, words or none with simhash")

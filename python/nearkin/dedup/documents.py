@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import content_hashes
+from nearkin._core import content_hashes, soundness
 from nearkin.dedup.candidates import TextBatch, TextCandidateSource, Values
 from nearkin.dedup.checkpoint import HashLog
 from nearkin.dedup.spill import IN_MEMORY, SpillBuffer, SpillColumn, SpillPolicy, release
@@ -31,6 +31,8 @@ _MAX_TEXTS = 1 << 16
 """Texts hashed by one call, after which progress is reported; ids hashed at once."""
 _FEW_ROWS = 1 << 12
 """Rows below which an array of zeros costs less than a broadcast."""
+SOUND_COUNTS = 7
+"""Counts of each text by `nearkin._core.soundness`."""
 
 Cells: TypeAlias = Iterable[Scalar | date | np.datetime64 | np.integer[Any] | np.floating[Any]] | NDArray[Any]
 """Values of documents as callers pass them, one per document: a list, an array, a column."""
@@ -59,6 +61,8 @@ class HashedDocuments:
         For large arrays about these documents.
     feature_sets : function or None
         Returns what is compared of ascending rows instead of their texts: groups have the features of their documents.
+    soundness : (n, 7) uint32 or None
+        Counts of `nearkin._core.soundness` for the keep rule `best`.
     """
 
     values: Values
@@ -70,6 +74,7 @@ class HashedDocuments:
     look_up: LookUp
     spill: SpillPolicy = IN_MEMORY
     feature_sets: Callable[[NDArray[np.int64]], FeatureSets] | None = None
+    soundness: NDArray[np.uint32] | None = None
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -134,12 +139,17 @@ def hash_texts(
     columns: dict[str, Column],
     timer: StageTimer | None = None,
     log: HashLog | None = None,
+    *,
+    sound: bool = False,
 ) -> HashedDocuments:
-    """Hash texts in memory, or a corpus, whose reading is a stage of the timer; with `log` only what is new."""
+    """Hash texts in memory, or a corpus, whose reading is a stage of the timer; with `log` only what is new.
+
+    With `sound` count their sound words too.
+    """
     if isinstance(texts, Corpus):
         if ids is not None:
             raise bad_parameter("ids", "ids with a Corpus", "None: a corpus reads its own id column")
-        return hash_corpus(texts, candidate_source, report, columns, timer, log)
+        return hash_corpus(texts, candidate_source, report, columns, timer, log, sound=sound)
     if not hasattr(texts, "__len__") and is_arrow(texts):
         # A stream is read once, and texts are needed again.
         texts = read_column(texts, "texts")
@@ -148,7 +158,7 @@ def hash_texts(
     sizes: list[Any] = [len(batch) if hasattr(batch, "__len__") else None for batch in batches]
     total: int | None = None if None in sizes else sum(sizes)
     few = total is not None and total <= _MAX_TEXTS
-    hasher = _BatchHasher(candidate_source, IN_MEMORY if few else SpillPolicy.into(None), log)
+    hasher = _BatchHasher(candidate_source, IN_MEMORY if few else SpillPolicy.into(None), log, sound=sound)
     if batches:
         candidate_source.calibrate(batches[0], sizes[0] if total is None else total)
     for batch in batches:
@@ -179,11 +189,13 @@ def hash_corpus(
     columns: dict[str, Column] | None = None,
     timer: StageTimer | None = None,
     log: HashLog | None = None,
+    *,
+    sound: bool = False,
 ) -> HashedDocuments:
     """Read and hash a corpus; the caller renames its extra columns to their uses."""
     timer = StageTimer() if timer is None else timer
     spill = SpillPolicy.into(corpus.spool_dir)
-    hasher, ids = _BatchHasher(candidate_source, spill, log), SpillColumn(spill)
+    hasher, ids = _BatchHasher(candidate_source, spill, log, sound=sound), SpillColumn(spill)
     extra: dict[str, SpillColumn] = {}
     numbered = corpus.id_column is None and corpus.format != "files"
     report_bytes = byte_reporter(corpus, report)
@@ -266,8 +278,10 @@ def _row_numbers(count: int) -> Column:
 class _BatchHasher:
     """Hashed batches so far."""
 
-    def __init__(self, candidate_source: TextCandidateSource, spill: SpillPolicy, log: HashLog | None = None) -> None:
-        self._source, self._spill, self._log = candidate_source, spill, log
+    def __init__(
+        self, candidate_source: TextCandidateSource, spill: SpillPolicy, log: HashLog | None, *, sound: bool
+    ) -> None:
+        self._source, self._spill, self._log, self._sound = candidate_source, spill, log, sound
         self._count = 0
         # The arrays of a single batch are used as they are.
         self._first: tuple[NDArray[Any], ...] = ()
@@ -279,6 +293,8 @@ class _BatchHasher:
     def append(self, texts: TextBatch) -> None:
         """Hash a batch, or take its hashes from the log."""
         arrays = self._hash(texts) if self._log is None else self._hash_logged(texts, self._log)
+        if self._sound:
+            arrays += (soundness(texts).reshape(-1, SOUND_COUNTS),)
         self._count += len(arrays[1])
         if not self._first and not self._buffers:
             self._first = arrays
@@ -313,8 +329,10 @@ class _BatchHasher:
         if not self._first and not self._buffers:
             # Arrays without rows, with the types and widths of the family.
             self.append([])
-        values, counts, contents, lengths = self._first or [buffer.finish() for buffer in self._buffers]
-        return HashedDocuments(values, counts, contents, lengths, ids, columns, look_up, self._spill)
+        values, counts, contents, lengths, *sound = self._first or [buffer.finish() for buffer in self._buffers]
+        hashed = HashedDocuments(values, counts, contents, lengths, ids, columns, look_up, self._spill)
+        hashed.soundness = sound[0] if sound else None
+        return hashed
 
 
 def check_distinct_ids(ids: Column, name: str) -> None:

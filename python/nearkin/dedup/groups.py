@@ -8,7 +8,7 @@ two documents.
 
 Groups are in the order of their first document. A group is an exact copy of another one if its documents have the same
 contents in the same order. It has the largest value of its documents for `max:COLUMN`, the smallest for `min:COLUMN`,
-and the source of its first document.
+the source of its first document, and for `best` the sound words of all.
 
 Cost: the texts are read twice, once to find the groups and once to hash them; the features of a group are sorted.
 Memory: 48 bytes per document, and the features of one group.
@@ -156,6 +156,8 @@ class Groups:
         )
         if of_sets:
             result.feature_sets = lambda groups: self.feature_sets(groups, config)
+        if (sound := rows.soundness) is not None:
+            result.soundness = np.add.reduceat(sound[self.rows], self.offsets[:-1]) if len(self) else sound
         return result
 
     def texts(self, groups: NDArray[np.int64]) -> list[str | None]:

@@ -106,6 +106,8 @@ class DedupInputs:
     sources : one value per text, or the name of a column; optional
     columns : mapping of str to one value per text, or names of columns of the corpus; optional
     groups : one value per text, or the name of a column; optional
+    sound : bool
+        True to count the sound words of each text, by which the keep rule `best` orders.
     """
 
     texts: Texts | Corpus
@@ -114,6 +116,7 @@ class DedupInputs:
     sources: Cells | str | None = None
     columns: Mapping[str, Cells] | Iterable[str] | None = None
     groups: Cells | str | None = None
+    sound: bool = False
 
 
 @contextmanager

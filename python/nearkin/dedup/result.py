@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import Ordinals, Values
 from nearkin.dedup.documents import HashedDocuments
+from nearkin.dedup.keep import reasons_kept
 from nearkin.dedup.reference import ReferenceCorpus
 from nearkin.dedup.summary import REASONS, ClusterCounts, Reason, Summary, describe_counts
 from nearkin.io import Column
@@ -91,7 +92,7 @@ def _take(cells: TableColumn, rows: NDArray[np.int64]) -> TableColumn:
     return cells.take(rows)
 
 
-_TYPES = {"cluster": "int64", "distance": "int64", "similarity": "float64", "reason": "string"}
+_TYPES = {"cluster": "int64", "distance": "int64", "similarity": "float64", "reason": "string", "reason_kept": "string"}
 """Arrow types of columns whose cells may not determine them: without rows, or without verification."""
 
 
@@ -430,12 +431,18 @@ class TableBuilder:
     """Similarity of equal contents."""
 
     def clusters(
-        self, *, by_features: bool, keeps_none: bool = False, removed: NDArray[np.bool_] | None = None
+        self,
+        *,
+        by_features: bool,
+        keeps_none: bool = False,
+        removed: NDArray[np.bool_] | None = None,
+        by_best: bool = False,
     ) -> ClusterTable:
         """Build the clusters table: clusters by their first row, in each the representative, then the others by row.
 
         With `by_features` a similarity of 1 means equal features; with `keeps_none` representatives are removed, and
-        those in `removed`, by row, for too few sources.
+        those in `removed`, by row, for too few sources; with `by_best` a column says what the representative has over
+        each removed document.
         """
         chosen = self.representatives
         members, cluster = cluster_members(chosen)
@@ -465,6 +472,13 @@ class TableBuilder:
         table.heads = len(chosen) - 1 - representative
         own = np.flatnonzero(representative < len(chosen))
         table.heads[own] = chosen.rows[representative[own]]
+        if by_best:
+            why: list[str | None] = [None] * len(members)
+            own = np.flatnonzero((representative != members) & (representative < len(chosen)))
+            pairs = chosen.rows[representative[own]], chosen.rows[members[own]]
+            for at, reason_kept in zip(own.tolist(), reasons_kept(self.new, *pairs), strict=True):
+                why[at] = reason_kept
+            table.with_column("reason_kept", why)
         return table
 
     def pairs(self, left: Ordinals, right: Ordinals, similarity: NDArray[np.float64]) -> PairTable:

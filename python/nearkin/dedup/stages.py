@@ -244,7 +244,8 @@ def make_result(
     if "source" in new.columns:
         shared, distinct = share_sources(new.columns["source"], chosen.clusters(len(new)))
         few = None if config.min_sources < 2 else distinct < config.min_sources
-    clusters = tables.clusters(by_features=by_features, keeps_none=keeps_none, removed=few)
+    by_best = config.order[0].by == "best"
+    clusters = tables.clusters(by_features=by_features, keeps_none=keeps_none, removed=few, by_best=by_best)
     pairs = representative_links(clusters)
     skipped = assignment.skipped
     n = len(chosen)

@@ -28,7 +28,7 @@ from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids, hash_texts, name_columns
 from nearkin.dedup.groups import GROUP, Groups, UnhashedRows
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
-from nearkin.dedup.keep import column_key, values_by_column
+from nearkin.dedup.keep import BEST, column_key, values_by_column
 from nearkin.dedup.kinds import guess_kind
 from nearkin.dedup.labels import LabelsInput, PairLabels
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus, ReferenceProvider, SearchableReference
@@ -103,10 +103,12 @@ def dedup(
         Smallest similarity of a match, inclusive, above 0 and up to 1. If `against` or `store` is a store, its settings
         are the defaults of this parameter and of `recipe`, `radius`, `recall`, `verify`, `differ` and `empty`.
     keep : str, default "first"
-        The document to keep of each cluster: first, last, longest, shortest, `max:COLUMN`, `min:COLUMN`; `max` or `min`
-        of `values`. Later rules of a list separated by commas decide ties: "max:score,longest". The last tie-break is
-        the id. "none" removes all documents of a cluster of two or more, exact copies as well; the reason of its
-        representative, the first, is "representative". It goes with neither `store` nor `near_misses`.
+        The document to keep of each cluster: first, last, longest, shortest, best, `max:COLUMN`, `min:COLUMN`; `max` or
+        `min` of `values`. "best" has the most words that are neither damaged nor noisy, repeated or of a menu; as the
+        first rule it adds to `clusters` the column `reason_kept`: what the kept document has over each other one. Later
+        rules of a list separated by commas decide ties: "max:score,longest". The last tie-break is the id. "none"
+        removes all documents of a cluster of two or more, exact copies as well; the reason of its representative, the
+        first, is "representative". It goes with neither `store` nor `near_misses`.
     values : numbers or dates, one per text; a mapping of names to such; or the name of a column; optional
         For `max` and `min`. A frame, files and a Corpus have the columns that `keep` names. Strings are parsed as dates
         and times (ISO 8601; without a zone in UTC). Missing values (None, NaN) come last, and a warning counts them.
@@ -308,6 +310,7 @@ def dedup(
         raise bad_parameter("groups", excerpt(repr(groups), 80), "None with kind='pages', whose lines count by page")
     constraints = None if labels is None else read_constraints(labels, store, against)
     inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources, columns, groups)  # type: ignore[arg-type]
+    inputs = replace(inputs, sound=BEST["best"] in config.order)
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
         inputs = stack.enter_context(open_inputs(inputs, names, kind=config.kind))
@@ -382,7 +385,7 @@ def hash_inputs(
     if inputs.groups is not None:
         uses[GROUP] = inputs.groups
     columns = {use: as_column(cells) for use, cells in uses.items() if not isinstance(cells, str)}
-    new = hash_texts(inputs.texts, inputs.ids, source, report, columns, timer, log)  # type: ignore[arg-type]
+    new = hash_texts(inputs.texts, inputs.ids, source, report, columns, timer, log, sound=inputs.sound)  # type: ignore[arg-type]
     stored = {} if inputs.columns is None else _stored_columns(inputs, new)
     name_columns(inputs.texts, new, {use: cells if isinstance(cells, str) else None for use, cells in uses.items()})
     check_distinct_ids(new.ids, "ids")

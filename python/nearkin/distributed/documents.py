@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import content_hashes
+from nearkin._core import content_hashes, soundness
 from nearkin.dedup.candidates import CandidateSource, MinHashCandidates, TextCandidateSource, Values
-from nearkin.dedup.keep import KeepKey
+from nearkin.dedup.documents import SOUND_COUNTS
+from nearkin.dedup.keep import KeepKey, best_numbers
 from nearkin.errors import InputError, input_error
 from nearkin.io.arrow import check_arrow, to_values
 from nearkin.io.frames import scalar_column, text_column
@@ -388,7 +389,10 @@ class Hashing:
         import pyarrow as pa
 
         dates = False
-        if by.by in ("longest", "shortest"):
+        if by.by == "best":
+            texts: Any = text_column(pa.chunked_array([batch.column("text")]), self.names[0])
+            numbers = best_numbers(soundness(texts).reshape(-1, SOUND_COUNTS), lengths)
+        elif by.by in ("longest", "shortest"):
             numbers = lengths.astype(np.float64)
         else:
             column = pa.chunked_array([batch.column(f"key{at}")])
@@ -400,7 +404,7 @@ class Hashing:
                 # Name the id, because the row of a batch has no meaning for users.
                 row = int(str(error.place).removeprefix("row "))
                 raise input_error(f"id {batch.column('id')[row].as_py()!r}", error.reason) from None
-        return -numbers if by.by in ("longest", "max") else numbers, dates
+        return -numbers if by.by in ("best", "longest", "max") else numbers, dates
 
 
 def _are_dates(cells: Column, numbers: NDArray[np.float64]) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
@@ -33,7 +33,7 @@ from nearkin.dedup.config import (
 )
 from nearkin.dedup.documents import Cells, HashedDocuments
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
-from nearkin.dedup.keep import keep_order, missing_warnings, removes_clusters, values_by_column
+from nearkin.dedup.keep import BEST, keep_order, missing_warnings, removes_clusters, values_by_column
 from nearkin.dedup.result import IdList, ResultTable
 from nearkin.dedup.summary import RunDetails, StageTimer, peak_memory_bytes, summarize_family
 from nearkin.dedup.texts import hash_inputs
@@ -166,6 +166,7 @@ def passages(
         raise bad_parameter("keep", "none", "a rule that orders documents: parts are compared with earlier documents")
     names = ColumnNames.from_args(text, id, texts)
     inputs = DedupInputs(texts, ids, values_by_column(config.order, values), sources)  # type: ignore[arg-type]
+    inputs = replace(inputs, sound=BEST["best"] in config.order)
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
         inputs = stack.enter_context(open_inputs(inputs, names))
