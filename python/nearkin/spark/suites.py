@@ -16,7 +16,7 @@ import numpy as np
 
 from nearkin.errors import bad_parameter
 from nearkin.io.frames import text_column
-from nearkin.pieces.suites import LEVELS, MAX_CHANCE, THRESHOLD, Suites
+from nearkin.pieces.suites import LEVELS, MAX_CHANCE, Suites
 from nearkin.spark.columns import check_text, column_type
 from nearkin.spark.engine import DataFrame, check_workers, quote, spark_session
 
@@ -30,7 +30,7 @@ def decontaminate(
     text: str = "text",
     id: str = "id",
     *,
-    threshold: float = THRESHOLD,
+    threshold: float | None = None,
     max_chance: float = MAX_CHANCE,
 ) -> DataFrame:
     """Return the items of benchmarks in the documents of a DataFrame: the hits of `nearkin.decontaminate`.
@@ -69,6 +69,7 @@ def decontaminate(
     if kind not in ("bigint", "int", "string"):
         raise bad_parameter("id", f"{id!r} of {kind}", "a column of integers or strings")
     index = suites if isinstance(suites, Suites) else Suites.open(suites)
+    threshold = index.threshold if threshold is None else threshold
     # Limits out of range are errors now, not in a task.
     index.scan([], threshold, max_chance)
     check_workers(session)
