@@ -268,7 +268,7 @@ def code(options: Any, draw: random.Random) -> dict[str, Any]:
     chosen = options.part == "choosing"
     of_items: list[str] = []
     hosts: list[str] = []
-    for folder in {Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib")}:
+    for folder in (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib")):
         for path in sorted(folder.rglob("*.py")):
             part = zlib.crc32(path.relative_to(folder).parts[0].encode())
             if (part >> 4) % 2 == chosen and 500 < path.stat().st_size < 200_000 and "tests" not in path.parts:

@@ -92,7 +92,9 @@ def decontaminate(
     ] = None,
     max_chance: Annotated[
         float | None,
-        matching_opt("Largest expected number of matches by chance in a document.", show_default="1e-05"),
+        matching_opt(
+            "Largest expected number of matches by chance in a document.", show_default="1e-05, for functions 1e-12"
+        ),
     ] = None,
     levels: Annotated[
         str | None,
@@ -143,7 +145,6 @@ def decontaminate(
     from nearkin.dedup.labels import read_pair_labels
     from nearkin.io import OutputDir, table_name
     from nearkin.pieces.decontaminate import decontaminate as search
-    from nearkin.pieces.suites import MAX_CHANCE
 
     if action not in ACTIONS:
         raise bad_parameter("action", repr(action), " or ".join(ACTIONS))
@@ -184,7 +185,7 @@ def decontaminate(
                     index,
                     sources=source_column,
                     threshold=threshold,
-                    max_chance=MAX_CHANCE if max_chance is None else max_chance,
+                    max_chance=max_chance,
                     levels=("item",) if levels is None else [level.strip() for level in levels.split(",")],
                     ignore=ignore,
                     labels=judged,

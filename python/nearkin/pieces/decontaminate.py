@@ -30,7 +30,6 @@ from nearkin.notebook import html_facts
 from nearkin.pieces.passages import Cuts, without_spans
 from nearkin.pieces.suites import (
     LEVELS,
-    MAX_CHANCE,
     ColumnChoice,
     Hits,
     SuiteInput,
@@ -230,7 +229,7 @@ def decontaminate(
     kind: SuiteKind | None = None,
     sources: Cells | str | None = None,
     threshold: float | None = None,
-    max_chance: float = MAX_CHANCE,
+    max_chance: float | None = None,
     levels: str | Sequence[str] = ("item",),
     ignore: SuiteInput | None = None,
     labels: LabelsInput | None = None,
@@ -259,7 +258,7 @@ def decontaminate(
         Sources of the documents, which are counted.
     threshold : float, default 0.75, for functions 0.85
         Smallest share of an item's own words that the document has in order, above 0 and up to 1.
-    max_chance : float, default 1e-5
+    max_chance : float, default 1e-5, for functions 1e-12
         Largest expected number of such matches in the document by chance, above 0 and up to 1. So a short item needs
         nearly all of its words, and the more of them the longer the document.
     levels : str or sequence of str, default ("item",)
@@ -320,7 +319,7 @@ def decontaminate(
         inputs = DedupInputs(texts, ids, sources=sources)  # type: ignore[arg-type]
         inputs = stack.enter_context(open_inputs(inputs, names))
         ignored = [] if ignore is None else read_suite("ignore", ignore, None, together=True, item_id=None)[1]
-        found = _Search(index, index.threshold if threshold is None else threshold, max_chance, ignored)
+        found = _Search(index, *index.limits(threshold, max_chance), ignored)
         for batch, batch_ids, batch_sources in _batches(inputs):
             found.add(batch, batch_ids, batch_sources)
             report("search", found.documents, None)

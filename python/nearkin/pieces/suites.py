@@ -33,8 +33,8 @@ THRESHOLD = 0.75
 """Default share of an item's own words from which it is in a document."""
 MAX_CHANCE = 1e-5
 """Default limit of the expected number of matches by chance in a document."""
-CODE_THRESHOLD = 0.85
-"""The same for code: any two functions share signs and folded names."""
+CODE_THRESHOLD, CODE_MAX_CHANCE = 0.85, 1e-12
+"""The same for code: functions share signs and folded names, and whole idioms, which pairs of tokens do not show."""
 WORDS_PER_GRAM = 4
 """Words of a gram, which an anchor is."""
 TOKENS_PER_GRAM = 12
@@ -272,10 +272,10 @@ class Suites:
         """The suites, in order."""
         return list(self._suites)
 
-    @property
-    def threshold(self) -> float:
-        """Default share of an item's own words from which it is in a document."""
-        return CODE_THRESHOLD if self.kind else THRESHOLD
+    def limits(self, threshold: float | None = None, max_chance: float | None = None) -> tuple[float, float]:
+        """Return a threshold and a limit of the chance, by default those of the kind."""
+        least, most = (CODE_THRESHOLD, CODE_MAX_CHANCE) if self.kind else (THRESHOLD, MAX_CHANCE)
+        return least if threshold is None else threshold, most if max_chance is None else max_chance
 
     @property
     def num_words(self) -> int:
@@ -287,7 +287,7 @@ class Suites:
         """Bytes of the index without the texts of the items."""
         return self._core.sizes()[2]
 
-    def too_short(self, max_chance: float = MAX_CHANCE) -> NDArray[np.bool_]:
+    def too_short(self, max_chance: float | None = None) -> NDArray[np.bool_]:
         """Return for each item whether it is too short: even a complete copy may be chance.
 
         A copy in a document of 1,000 words has a chance above the limit, or the item has fewer than four words. Items
@@ -295,14 +295,16 @@ class Suites:
 
         Parameters
         ----------
-        max_chance : float, default 1e-5
+        max_chance : float, default 1e-5, for functions 1e-12
 
         Returns
         -------
         (n_items,) bool
             In the order of the suites. An item whose columns are searched one by one is too short if all of them are.
         """
-        return self._all_entries(self._core.too_short(max_chance) & ~self._core.all_template())
+        return self._all_entries(
+            self._core.too_short(self.limits(max_chance=max_chance)[1]) & ~self._core.all_template()
+        )
 
     def all_template(self) -> NDArray[np.bool_]:
         """Return for each item whether it is all template: it has a template, and fewer than five own words.
