@@ -40,7 +40,8 @@ struct Contents {
 }
 
 impl SuiteIndex {
-    /// Build the index of items, read as words or as tokens of source code; suite s has the items `suites[s]..suites[s + 1]`. Null texts are items without words.
+    /// Build the index of items, read as words or as tokens of source code; suite s has the items
+    /// `suites[s]..suites[s + 1]`. Null texts are items without words.
     ///
     /// # Errors
     /// `n` or `window` out of range; suites that don't cover the texts; 2^32 words or more; the call is cancelled, or

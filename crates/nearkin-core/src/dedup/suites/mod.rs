@@ -38,8 +38,8 @@
 //! assessing the statistical significance of molecular sequence features", PNAS 1990; we take the weights themselves as
 //! score, so that λ = ln 2 and K is bounded by 1). Distinct grams are counted so that copies don't look like habit.
 //!
-//! **Code.** An index of code has the tokens of [`crate::text::code`] for words, so that a solution with other names has
-//! the same words. Its grams are longer, since few tokens are shared by most functions.
+//! **Code.** An index of code has the tokens of the recipe segment `cut:code` for words, so that a solution with other
+//! names has the same words. Its grams are longer, because a few tokens in a row are in most functions.
 //!
 //! Memory: about 25 bytes per word of the items and their texts; 24 bytes per word more while the index is built. Cost:
 //! one pass over the words of a document, a filter lookup for each winnowed gram, and a hash lookup for those that pass.

@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn a_text_that_begins_as_json_does_is_json() {
-        for (stored, expected) in [(r#"{"a": "b\nc\\neq\"\u0041"}"#, "{\"a\": \"b\nc\\neq\"A\"}"), (r"b\nc\_d", r"b\nc_d")]
+        for (stored, expected) in
+            [(r#"{"a": "b\nc\\neq\"\u0041"}"#, "{\"a\": \"b\nc\\neq\"A\"}"), (r"b\nc\_d", r"b\nc_d")]
         {
             assert_eq!(expected, Plain::read(stored).expect("room").text(stored));
         }

@@ -304,7 +304,9 @@ impl SuiteIndex {
         let (block, part) = block_of(word, item.len());
         let near = around(document, diagonal + part.start as isize, part.len(), slack);
         let run = || run_around(item, word, document, at);
-        if !buffers.has_most(&item[part.clone()], word - part.start, near, limits.threshold) && run().len() < self.part() {
+        if !buffers.has_most(&item[part.clone()], word - part.start, near, limits.threshold)
+            && run().len() < self.part()
+        {
             return Ok(());
         }
         // Anchors of an item that was matched here belong to that match.
