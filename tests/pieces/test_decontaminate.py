@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import random
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -285,6 +286,36 @@ def test_encoded_text_is_read_and_its_place_is_that_of_the_document(item: str, e
     assert len(encode(item)) - (end - start) < 60
 
 
+SOLUTION = """def mean_gap(values: list[float], limit: float = 0.5) -> float:
+    # Too few values have no gap.
+    if len(values) < 2:
+        return limit
+    ordered = sorted(values)
+    gaps = [abs(b - a) for a, b in zip(ordered, ordered[1:])]
+    return sum(gap for gap in gaps if gap >= limit) / max(len(gaps), 1)
+"""
+
+
+@pytest.mark.parametrize("encode", [str, lambda code: json.dumps({"code": code})], ids=["plain", "JSON"])
+def test_code_with_other_names_is_found_as_functions_alone(encode: Callable[[str], str], tmp_path: Path) -> None:
+    """Names, comments and literals don't hide a solution, also of a saved index; a function that does else is none."""
+    copy_of = SOLUTION.replace("# Too few values have no gap.", "# Nothing to do.").replace("0.5", "3")
+    for name in ("mean_gap", "values", "limit", "ordered", "gaps", "gap"):
+        copy_of = re.sub(rf"\b{name}\b", f"{name[::2]}_of", copy_of)
+    other = (
+        SOLUTION.partition("    ordered")[0]
+        + "    while values:\n        limit *= values.pop()\n    return math.exp(-limit)\n"
+    )
+    nk.Suites({"a": [SOLUTION, "return a"]}, kind="functions").save(tmp_path / "index")
+    text = encode(f"import math\n\n\nclass Statistics:\n    pass\n\n\n{copy_of}\n\nmain()\n")
+    assert [] == nk.decontaminate([text], {"a": [SOLUTION]}).contaminated
+    found = nk.decontaminate([text, other, PAGE], tmp_path / "index")
+    assert ([0], ["item"], [0]) == (found.contaminated, found.hits["level"], found.hits["item"])
+    (start,), (end,) = found.hits["start"], found.hits["end"]
+    assert copy_of.strip() == (json.loads(f'"{text[start:end]}"') if text[0] == "{" else text[start:end])
+    assert (1, 0.85, 1e-12) == tuple(found.summary[name] for name in ("too_short", "threshold", "max_chance"))
+
+
 # Inputs
 
 
@@ -417,6 +448,8 @@ def test_faults_are_named() -> None:
         nk.Suites({})
     with pytest.raises(ParameterError, match="names of suites: a"):
         nk.Suites({"a": [ITEM]}, columns={"b": ["text"]})
+    with pytest.raises(ParameterError, match="None or functions"):
+        nk.Suites({"a": [ITEM]}, kind="code")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="one per text"):
         nk.decontaminate([PAGE], {"a": [ITEM]}, ids=["x", "y"])
     with pytest.raises(InputError, match="no such file"):

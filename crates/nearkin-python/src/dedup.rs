@@ -326,10 +326,11 @@ impl SuitesCore {
         suites: Slice<u64>,
         n: usize,
         window: usize,
+        code: bool,
         about: &[u8],
     ) -> PyResult<Self> {
         let texts = Texts::new(texts)?;
-        let index = detached(py, || SuiteIndex::build(&texts, &suites, n, window, about))?;
+        let index = detached(py, || SuiteIndex::build(&texts, &suites, (n, window, code), about))?;
         Ok(Self { index: Lock::new(index) })
     }
 

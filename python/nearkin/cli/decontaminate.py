@@ -80,13 +80,21 @@ def decontaminate(
     ] = None,
     any_column: Annotated[bool, _suites_opt("One of the columns of an item is enough.")] = False,
     item_id: Annotated[str | None, _suites_opt("Column of the items' ids.", show_default="row numbers")] = None,
+    kind: Annotated[
+        str | None,
+        _suites_opt(
+            "Kind of items: functions finds code with other names.", choices=("functions",), metavar="functions"
+        ),
+    ] = None,
     save_suites: Annotated[Path | None, _suites_opt("Save the index of the suites.", metavar="FILE")] = None,
     threshold: Annotated[
-        float | None, matching_opt("Smallest share of an item's own words.", show_default="0.75")
+        float | None, matching_opt("Smallest share of an item's own words.", show_default="0.75, for functions 0.85")
     ] = None,
     max_chance: Annotated[
         float | None,
-        matching_opt("Largest expected number of matches by chance in a document.", show_default="1e-05"),
+        matching_opt(
+            "Largest expected number of matches by chance in a document.", show_default="1e-05, for functions 1e-12"
+        ),
     ] = None,
     levels: Annotated[
         str | None,
@@ -131,12 +139,12 @@ def decontaminate(
     nearkin decontaminate corpus.jsonl --suites evals --out clean --levels item,part --ignore quotes.jsonl
     nearkin decontaminate corpus.jsonl --suites evals --save-suites evals.suites --out clean
     nearkin decontaminate more.jsonl --suites evals.suites --out clean2
+    nearkin decontaminate code.parquet --suites solutions.jsonl --kind functions --out clean
     nearkin decontaminate corpus.jsonl --suites evals --labels labels.tsv --out better --id-column id
     """
     from nearkin.dedup.labels import read_pair_labels
     from nearkin.io import OutputDir, table_name
     from nearkin.pieces.decontaminate import decontaminate as search
-    from nearkin.pieces.suites import MAX_CHANCE, THRESHOLD
 
     if action not in ACTIONS:
         raise bad_parameter("action", repr(action), " or ".join(ACTIONS))
@@ -147,7 +155,7 @@ def decontaminate(
     if report:
         check_report(out)
     judged = None if labels is None else read_pair_labels(labels, "labels")
-    index = _open_suites(suites, suite_column, any_column=any_column, item_id=item_id)
+    index = _open_suites(suites, suite_column, any_column=any_column, item_id=item_id, kind=kind)
     if save_suites is not None:
         index.save(save_suites)
     extra = [] if source_column is None else [source_column]
@@ -176,8 +184,8 @@ def decontaminate(
                     corpus,
                     index,
                     sources=source_column,
-                    threshold=THRESHOLD if threshold is None else threshold,
-                    max_chance=MAX_CHANCE if max_chance is None else max_chance,
+                    threshold=threshold,
+                    max_chance=max_chance,
                     levels=("item",) if levels is None else [level.strip() for level in levels.split(",")],
                     ignore=ignore,
                     labels=judged,
@@ -188,7 +196,7 @@ def decontaminate(
     _report(summary, result, Path(out), as_json=as_json, quiet=quiet)
 
 
-def _open_suites(paths: list[str], columns: list[str] | None, *, any_column: bool, item_id: str | None) -> Suites:
+def _open_suites(paths: list[str], columns: list[str] | None, *, any_column: bool, **options: Any) -> Suites:
     """Open a saved index, or index the items of files."""
     from nearkin.pieces.suites import Suites
 
@@ -201,7 +209,7 @@ def _open_suites(paths: list[str], columns: list[str] | None, *, any_column: boo
         by_suite = {suite: [column for other, _, column in named if other == suite] for suite in sorted(suites)}
         choice = by_suite or [column for _, _, column in named]
     source: Any = paths[0] if len(paths) == 1 else paths
-    return Suites.of(source, columns=choice, together=False if any_column else None, item_id=item_id)
+    return Suites.of(source, columns=choice, together=False if any_column else None, **options)
 
 
 def _write(

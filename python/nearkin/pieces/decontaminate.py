@@ -30,11 +30,10 @@ from nearkin.notebook import html_facts
 from nearkin.pieces.passages import Cuts, without_spans
 from nearkin.pieces.suites import (
     LEVELS,
-    MAX_CHANCE,
-    THRESHOLD,
     ColumnChoice,
     Hits,
     SuiteInput,
+    SuiteKind,
     Suites,
     read_suite,
     words_of,
@@ -227,9 +226,10 @@ def decontaminate(
     columns: ColumnChoice | None = None,
     together: bool | Mapping[str, bool] | None = None,
     item_id: str | None = None,
+    kind: SuiteKind | None = None,
     sources: Cells | str | None = None,
-    threshold: float = THRESHOLD,
-    max_chance: float = MAX_CHANCE,
+    threshold: float | None = None,
+    max_chance: float | None = None,
     levels: str | Sequence[str] = ("item",),
     ignore: SuiteInput | None = None,
     labels: LabelsInput | None = None,
@@ -252,13 +252,13 @@ def decontaminate(
         Names of the documents; None means row numbers.
     text, id : str, optional
         For frames or files: the columns of texts and ids of the documents.
-    columns, together, item_id
-        How items are read: see `Suites`. None with an index.
+    columns, together, item_id, kind
+        How items are read: see `Suites`. None with an index, which has its own.
     sources : one value per text, or the name of a column; optional
         Sources of the documents, which are counted.
-    threshold : float, default 0.75
+    threshold : float, default 0.75, for functions 0.85
         Smallest share of an item's own words that the document has in order, above 0 and up to 1.
-    max_chance : float, default 1e-5
+    max_chance : float, default 1e-5, for functions 1e-12
         Largest expected number of such matches in the document by chance, above 0 and up to 1. So a short item needs
         nearly all of its words, and the more of them the longer the document.
     levels : str or sequence of str, default ("item",)
@@ -312,14 +312,14 @@ def decontaminate(
     chosen = (levels,) if isinstance(levels, str) else tuple(levels)
     for level in [name for name in chosen if name not in LEVELS] or ([] if chosen else ["no level"]):
         raise bad_parameter("levels", repr(level), ", ".join(LEVELS))
-    index = Suites.of(suites, columns=columns, together=together, item_id=item_id)
+    index = Suites.of(suites, columns=columns, together=together, item_id=item_id, kind=kind)
     judged = None if labels is None else read_pair_labels(labels, "labels")
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
         inputs = DedupInputs(texts, ids, sources=sources)  # type: ignore[arg-type]
         inputs = stack.enter_context(open_inputs(inputs, names))
         ignored = [] if ignore is None else read_suite("ignore", ignore, None, together=True, item_id=None)[1]
-        found = _Search(index, threshold, max_chance, ignored)
+        found = _Search(index, *index.limits(threshold, max_chance), ignored)
         for batch, batch_ids, batch_sources in _batches(inputs):
             found.add(batch, batch_ids, batch_sources)
             report("search", found.documents, None)
@@ -358,7 +358,8 @@ class _Search:
 
     def _mark_quotations(self, found: Hits, batch: Any) -> None:
         """Mark passages of ignored texts as quotations, and remember which words of items are missing."""
-        partial = (found.similarity < 1) & (found.levels <= LEVELS.index("part"))
+        # The words of code are its author's, and say nothing of what is quoted.
+        partial = (found.similarity < 1) & (found.levels <= LEVELS.index("part")) & (self.index.kind is None)
         chosen = np.flatnonzero(partial | np.isin(found.entries, list(self._ignored)))
         items = self.index.entry_texts(found.entries[chosen])
         passages = found.passages(batch, chosen)

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,12 @@ THRESHOLD = 0.75
 """Default share of an item's own words from which it is in a document."""
 MAX_CHANCE = 1e-5
 """Default limit of the expected number of matches by chance in a document."""
+CODE_THRESHOLD, CODE_MAX_CHANCE = 0.85, 1e-12
+"""The same for code: functions share signs and folded names, and whole idioms, which pairs of tokens do not show."""
 WORDS_PER_GRAM = 4
 """Words of a gram, which an anchor is."""
+TOKENS_PER_GRAM = 12
+"""The same for code: shorter grams are in most functions."""
 WINDOW = 2
 """Consecutive grams with one lookup: a run of WORDS_PER_GRAM + WINDOW - 1 equal words is always found."""
 ITEM_COLUMNS = ("text", "question", "problem", "prompt", "instruction", "input", "query")
@@ -50,6 +54,7 @@ _TABLES = ("jsonl", "parquet", "csv", "tsv")
 
 SuiteInput: TypeAlias = "Texts | FrameLike | Paths"
 """The items of a suite: texts, a frame, or files."""
+SuiteKind: TypeAlias = Literal["functions"]
 ColumnChoice: TypeAlias = "Sequence[str] | Mapping[str, Sequence[str]]"
 """Columns of all suites, or of each suite by name."""
 
@@ -122,11 +127,14 @@ class Suites:
         searched by itself, and one is enough.
     item_id : str, optional
         Column of the items' ids, integers or strings; default row numbers from 0.
+    kind : "functions", optional
+        Read items and documents as the tokens of source code, without comments and docstrings, and with the names that
+        an author is free to choose as one (`cut:code`), so that a solution is found with other names. None reads words.
 
     Raises
     ------
     ParameterError
-        There is no suite, or a table has no such column.
+        There is no suite, a table has no such column, or an unknown kind.
     InputError
         A file that can't be read.
 
@@ -152,7 +160,10 @@ class Suites:
         columns: ColumnChoice | None = None,
         together: bool | Mapping[str, bool] = True,
         item_id: str | None = None,
+        kind: SuiteKind | None = None,
     ) -> None:
+        if kind not in (None, "functions"):
+            raise bad_parameter("kind", repr(kind), "None or functions")
         named = suites if isinstance(suites, Mapping) else _name_files(suites)
         if not named:
             raise bad_parameter("suites", "no suite", "texts by the name of their suite, or files")
@@ -168,8 +179,12 @@ class Suites:
             suite, entries = read_suite(str(name), items, chosen, together=joined, item_id=item_id)
             self._suites.append(suite)
             texts += entries
-        about = json.dumps({"suites": [asdict(suite) for suite in self._suites]}).encode()
-        self._core = SuitesCore(texts, self._bounds, WORDS_PER_GRAM, WINDOW, about)
+        self.kind = kind
+        described = {"suites": [asdict(suite) for suite in self._suites]} | ({} if kind is None else {"kind": kind})
+        about = json.dumps(described).encode()
+        self._core = SuitesCore(
+            texts, self._bounds, TOKENS_PER_GRAM if kind else WORDS_PER_GRAM, WINDOW, bool(kind), about
+        )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Suites:
@@ -189,8 +204,9 @@ class Suites:
         check_name(path)
         self = cls.__new__(cls)
         self._core, about = SuitesCore.open(os.fspath(path))
-        described = json.loads(about)["suites"]
-        self._suites = [Suite(**{**suite, "columns": tuple(suite["columns"])}) for suite in described]
+        described = json.loads(about)
+        self.kind = described.get("kind")
+        self._suites = [Suite(**{**suite, "columns": tuple(suite["columns"])}) for suite in described["suites"]]
         return self
 
     @classmethod
@@ -256,6 +272,11 @@ class Suites:
         """The suites, in order."""
         return list(self._suites)
 
+    def limits(self, threshold: float | None = None, max_chance: float | None = None) -> tuple[float, float]:
+        """Return a threshold and a limit of the chance, by default those of the kind."""
+        least, most = (CODE_THRESHOLD, CODE_MAX_CHANCE) if self.kind else (THRESHOLD, MAX_CHANCE)
+        return least if threshold is None else threshold, most if max_chance is None else max_chance
+
     @property
     def num_words(self) -> int:
         """Number of words of all different items."""
@@ -266,7 +287,7 @@ class Suites:
         """Bytes of the index without the texts of the items."""
         return self._core.sizes()[2]
 
-    def too_short(self, max_chance: float = MAX_CHANCE) -> NDArray[np.bool_]:
+    def too_short(self, max_chance: float | None = None) -> NDArray[np.bool_]:
         """Return for each item whether it is too short: even a complete copy may be chance.
 
         A copy in a document of 1,000 words has a chance above the limit, or the item has fewer than four words. Items
@@ -274,14 +295,16 @@ class Suites:
 
         Parameters
         ----------
-        max_chance : float, default 1e-5
+        max_chance : float, default 1e-5, for functions 1e-12
 
         Returns
         -------
         (n_items,) bool
             In the order of the suites. An item whose columns are searched one by one is too short if all of them are.
         """
-        return self._all_entries(self._core.too_short(max_chance) & ~self._core.all_template())
+        return self._all_entries(
+            self._core.too_short(self.limits(max_chance=max_chance)[1]) & ~self._core.all_template()
+        )
 
     def all_template(self) -> NDArray[np.bool_]:
         """Return for each item whether it is all template: it has a template, and fewer than five own words.
@@ -311,6 +334,8 @@ class Suites:
         """
         offsets, *columns = self._core.scan(texts, threshold=threshold, max_chance=max_chance)
         hits = Hits(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), *columns)  # type: ignore[arg-type]
+        if self.kind:
+            return hits
         partial = np.flatnonzero((hits.levels == LEVELS.index("item")) & (hits.similarity < 1))
         pairs = zip(self.entry_texts(hits.entries[partial]), hits.passages(texts, partial), strict=True)
         hits.levels[partial[[is_variant(*pair) for pair in pairs]]] = LEVELS.index("variant")

@@ -16,7 +16,7 @@ import numpy as np
 
 from nearkin.errors import bad_parameter
 from nearkin.io.frames import text_column
-from nearkin.pieces.suites import LEVELS, MAX_CHANCE, THRESHOLD, Suites
+from nearkin.pieces.suites import LEVELS, Suites
 from nearkin.spark.columns import check_text, column_type
 from nearkin.spark.engine import DataFrame, check_workers, quote, spark_session
 
@@ -30,8 +30,8 @@ def decontaminate(
     text: str = "text",
     id: str = "id",
     *,
-    threshold: float = THRESHOLD,
-    max_chance: float = MAX_CHANCE,
+    threshold: float | None = None,
+    max_chance: float | None = None,
 ) -> DataFrame:
     """Return the items of benchmarks in the documents of a DataFrame: the hits of `nearkin.decontaminate`.
 
@@ -69,12 +69,13 @@ def decontaminate(
     if kind not in ("bigint", "int", "string"):
         raise bad_parameter("id", f"{id!r} of {kind}", "a column of integers or strings")
     index = suites if isinstance(suites, Suites) else Suites.open(suites)
+    limits = index.limits(threshold, max_chance)
     # Limits out of range are errors now, not in a task.
-    index.scan([], threshold, max_chance)
+    index.scan([], *limits)
     check_workers(session)
     named = any(isinstance(item, str) for suite in index.suites for item in suite.ids or ())
     source = index if isinstance(suites, Suites) else str(Path(suites).absolute())
-    finder = _Finder(source, named, threshold, max_chance)
+    finder = _Finder(source, named, *limits)
     columns = (
         f"id {kind}, suite string, item {'string' if named else 'bigint'}, level string, start bigint, end bigint, "
         "similarity double, chance double"

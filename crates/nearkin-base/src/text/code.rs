@@ -217,19 +217,20 @@ impl Iterator for Tokens<'_> {
     }
 }
 
-/// Write the words of a code to `out` (cleared first), separated by spaces, with capacity for `SLACK` more bytes; call
-/// `each(range, end)` with the range of each token in `text`, and its end in `out`. The words of a long text may be
+/// Write the words of a code to `out` (cleared first), separated by spaces, with capacity for `SLACK` more bytes; a short
+/// code is one word if `joined` is true. Call `each(range, end)` with the range of each token in `text`, and its end in `out`. The words of a long text may be
 /// incomplete after cancellation.
 ///
 /// # Errors
 /// Memory runs out.
 pub(crate) fn fold(
     text: &str,
+    joined: bool,
     out: &mut String,
     cancel: &CancelToken,
     each: impl FnMut(Range<usize>, usize),
 ) -> Result<()> {
-    let short = Tokens::new(text).nth(MIN_TOKENS - 1).is_none();
+    let short = joined && Tokens::new(text).nth(MIN_TOKENS - 1).is_none();
     fold_as(text, short, out, cancel, each)
 }
 
@@ -474,7 +475,7 @@ mod tests {
     fn a_short_code_is_one_word_with_its_literals() {
         let mut out = String::new();
         for (text, words) in [("return a['b c']", 1), (&"f(a[1]);".repeat(4), 1), (&"f(a[1]); ".repeat(6), 48)] {
-            fold(text, &mut out, &CancelToken::default(), |_, _| {}).expect("room");
+            fold(text, true, &mut out, &CancelToken::default(), |_, _| {}).expect("room");
             assert_eq!(words, out.split(' ').count(), "{out}");
             assert_eq!(words > 1, !out.contains(['1', 'b']), "{out}");
         }
@@ -521,7 +522,7 @@ mod tests {
         fn any_text_has_words_and_functions_in_order(text in "([a-f (){}\\[\\]\"'`/*#\\\\.:;=>@\n-]|\"\"\"|def |class |é|0)*") {
             let mut at = 0;
             let mut out = String::new();
-            fold(&text, &mut out, &CancelToken::default(), |range, _| {
+            fold(&text, true, &mut out, &CancelToken::default(), |range, _| {
                 assert!(at <= range.start && range.start < range.end);
                 at = range.end;
             })

@@ -36,8 +36,8 @@ pub enum Cut {
     Script(Jieba),
     /// cppjieba's tokens.
     CppJieba,
-    /// Tokens of source code with folded names ([`crate::text::code`]).
-    Code,
+    /// Tokens of source code with folded names ([`crate::text::code`]); true if a short code is one word.
+    Code(bool),
 }
 
 impl Cut {
@@ -49,7 +49,7 @@ impl Cut {
         match name {
             "uax29" if user_words.is_empty() => Ok(Self::Uax29),
             "cppjieba" if user_words.is_empty() => Ok(Self::CppJieba),
-            "code" if user_words.is_empty() => Ok(Self::Code),
+            "code" if user_words.is_empty() => Ok(Self::Code(true)),
             "uax29" | "cppjieba" | "code" => Err(Error::parameter(
                 "user_words",
                 format!("{} words", user_words.len()),

@@ -247,9 +247,9 @@ impl Tokenizer {
     fn read(&self, text: &str, scratch: &mut Scratch) -> Result<bool> {
         let Scratch { text: out, read, marks, cut, .. } = scratch;
         marks.clear();
-        if matches!(self.cut, Cut::Code) {
+        if let Cut::Code(joined) = self.cut {
             self.map.apply(text, read, &cut.cancel)?;
-            code::fold(read, out, &cut.cancel, |_, _| {})?;
+            code::fold(read, joined, out, &cut.cancel, |_, _| {})?;
             return Ok(out.is_ascii());
         }
         let Some(whole) = self.whole_numbers else { return self.map.apply(text, out, &cut.cancel) };
@@ -273,10 +273,10 @@ impl Tokenizer {
         if !tags.is_empty() && !matches!(cut, Cut::Jieba(_)) {
             return Err(Error::parameter("tags", tags.join(","), "none without cut:jieba"));
         }
-        if matches!(cut, Cut::Script(_) | Cut::Code) && self.letters != Letters::Word {
+        if matches!(cut, Cut::Script(_) | Cut::Code(_)) && self.letters != Letters::Word {
             return Err(Error::parameter("letters", "python or all", "word with cut:script and cut:code"));
         }
-        if matches!(cut, Cut::Code) && self.whole_numbers.is_some() {
+        if matches!(cut, Cut::Code(_)) && self.whole_numbers.is_some() {
             return Err(Error::parameter("numbers", "whole", "split with cut:code, in which all numbers are one word"));
         }
         if !(1..=MAX_N).contains(&min_length) {
@@ -558,10 +558,10 @@ impl Tokenizer {
             let at = |byte: usize| origins[origins.partition_point(|origin| origin.end <= byte)];
             (at(start).first, at(end - 1).after)
         };
-        if matches!(self.cut, Cut::Code) {
+        if let Cut::Code(joined) = self.cut {
             self.map.apply(text, &mut scratch.read, &scratch.cut.cancel)?;
             let mut of_words = alloc::BestEffortVec::default();
-            code::fold(&scratch.read, &mut scratch.text, &scratch.cut.cancel, |range, end| {
+            code::fold(&scratch.read, joined, &mut scratch.text, &scratch.cut.cancel, |range, end| {
                 let (first, after) = characters(&origins, range.start, range.end);
                 of_words.push(Origin { end, first, after });
             })?;
@@ -667,7 +667,7 @@ impl Tokenizer {
                 self.each_plain(text, ascii, &cut.cancel, |start, end| each(start, end, true));
                 Ok(())
             }
-            Cut::Code => {
+            Cut::Code(_) => {
                 let mut start = 0;
                 for word in cut.cancel.often(text.split(' ')).filter(|word| !word.is_empty()) {
                     each(start, start + word.len(), true);

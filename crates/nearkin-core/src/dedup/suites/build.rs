@@ -40,12 +40,18 @@ struct Contents {
 }
 
 impl SuiteIndex {
-    /// Build the index of items; suite s has the items `suites[s]..suites[s + 1]`. Null texts are items without words.
+    /// Build the index of items, read as words or as tokens of source code; suite s has the items
+    /// `suites[s]..suites[s + 1]`. Null texts are items without words.
     ///
     /// # Errors
     /// `n` or `window` out of range; suites that don't cover the texts; 2^32 words or more; the call is cancelled, or
     /// memory runs out.
-    pub fn build(texts: &dyn TextSource, suites: &[u64], n: usize, window: usize, about: &[u8]) -> Result<Self> {
+    pub fn build(
+        texts: &dyn TextSource,
+        suites: &[u64],
+        (n, window, code): (usize, usize, bool),
+        about: &[u8],
+    ) -> Result<Self> {
         check_shape(n, window)?;
         if suites.first() != Some(&0) || suites.last() != Some(&(texts.len() as u64)) || !suites.is_sorted() {
             return Err(Error::parameter(
@@ -55,7 +61,7 @@ impl SuiteIndex {
             ));
         }
         let cancel = &CancelToken::current();
-        let Contents { mut words, priors, starts, of_item } = read_contents(texts, cancel)?;
+        let Contents { mut words, priors, starts, of_item } = read_contents(texts, code, cancel)?;
         let of_word = content_of_each_word(&starts, words.len())?;
         let mut grams = all_grams(&words, &of_word, n, cancel)?;
         cancel.sort(&mut grams);
@@ -91,6 +97,7 @@ impl SuiteIndex {
         Ok(Self {
             n,
             window,
+            code,
             about: alloc::try_copy(about)?.into(),
             suites: alloc::try_copy(suites)?.into(),
             texts: texts.into(),
@@ -121,8 +128,8 @@ pub(super) fn check_shape(n: usize, window: usize) -> Result<()> {
 }
 
 /// Read the words of all items, and number those with equal words as one content, in the order of the items.
-fn read_contents(texts: &dyn TextSource, cancel: &CancelToken) -> Result<Contents> {
-    let reader = WordReader::new()?;
+fn read_contents(texts: &dyn TextSource, code: bool, cancel: &CancelToken) -> Result<Contents> {
+    let reader = WordReader::new(code)?;
     let read = |scratch: &mut Scratch, chunk: usize| -> Result<Read> {
         let mut read = Read::default();
         for item in chunk * CHUNK..((chunk + 1) * CHUNK).min(texts.len()) {

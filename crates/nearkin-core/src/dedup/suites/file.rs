@@ -38,7 +38,8 @@ impl SuiteIndex {
     /// The file cannot be written, or the call is cancelled.
     pub fn save(&self, path: &Path) -> Result<()> {
         let mut writer = Writer::create(path, KIND, 17)?;
-        writer.section(SHAPE, 0, &[self.n as u64, self.window as u64])?;
+        let shape = [self.n as u64, self.window as u64, 1];
+        writer.section(SHAPE, 0, if self.code { &shape } else { &shape[..2] })?;
         writer.section(ABOUT, 0, &self.about)?;
         writer.section(SUITES, 0, &self.suites)?;
         writer.section(TEXTS, 0, &self.texts)?;
@@ -67,12 +68,15 @@ impl SuiteIndex {
         segment.verify_one(SHAPE, 0)?;
         segment.verify_one(ABOUT, 0)?;
         let shape = segment.column::<u64>(SHAPE, 0)?;
-        let &[n, window] = &*shape else { return Err(segment.corrupt("its shape does not have 2 numbers")) };
-        let (n, window) = (n as usize, window as usize);
+        let (&[n, window] | &[n, window, 1]) = &*shape else {
+            return Err(segment.corrupt("its shape does not have 2 numbers, or a third that is 1"));
+        };
+        let (n, window, code) = (n as usize, window as usize, shape.len() == 3);
         build::check_shape(n, window).map_err(|error: Error| segment.corrupt(error.to_string()))?;
         let index = Self {
             n,
             window,
+            code,
             about: segment.column(ABOUT, 0)?,
             suites: segment.column(SUITES, 0)?,
             texts: segment.column(TEXTS, 0)?,
@@ -124,7 +128,7 @@ mod tests {
     fn a_saved_index_finds_the_same_and_damage_is_an_error() {
         let path = std::env::temp_dir().join(format!("nearkin-suites-{}", std::process::id()));
         let items = ["one two three four five six seven eight", "nine ten eleven twelve thirteen", ""];
-        let index = SuiteIndex::build(&items.as_slice(), &[0, 1, 3], 4, 2, b"{}").expect("valid");
+        let index = SuiteIndex::build(&items.as_slice(), &[0, 1, 3], (4, 2, false), b"{}").expect("valid");
         let find = |index: &SuiteIndex| {
             let limits = Limits { threshold: 0.5, max_chance: 1.0 };
             let text = "zero one two three four five six seven eight nine";

@@ -38,6 +38,9 @@
 //! assessing the statistical significance of molecular sequence features", PNAS 1990; we take the weights themselves as
 //! score, so that λ = ln 2 and K is bounded by 1). Distinct grams are counted so that copies don't look like habit.
 //!
+//! **Code.** An index of code has the tokens of the recipe segment `cut:code` for words, so that a solution with other
+//! names has the same words. Its grams are longer, because a few tokens in a row are in most functions.
+//!
 //! Memory: about 25 bytes per word of the items and their texts; 24 bytes per word more while the index is built. Cost:
 //! one pass over the words of a document, a filter lookup for each winnowed gram, and a hash lookup for those that pass.
 //! Sources: S. Schleimer, D. Wilkerson, A. Aiken, "Winnowing: local algorithms for document fingerprinting", SIGMOD 2003;
@@ -67,6 +70,8 @@ pub const TEMPLATE: usize = 8;
 pub const OWN_WORDS: usize = 5;
 /// Equal words in a row that are a part of an item.
 pub const PART: usize = 13;
+/// Equal tokens of source code in a row that are a part of an item: about three for a word.
+pub const CODE_PART: usize = 40;
 /// Prior of a word in bits, by its characters: about those of English; unseen words of a large index have more.
 const PRIOR: [u8; 8] = [5, 5, 6, 7, 8, 10, 11, 12];
 /// Prior of a single character that is not ASCII: an ideograph.
@@ -88,6 +93,8 @@ const TYPICAL_WORDS: f64 = 1000.0;
 pub struct SuiteIndex {
     n: usize,
     window: usize,
+    /// Words are tokens of source code.
+    code: bool,
     /// Description by the caller.
     about: Column<u8>,
     /// First item of each suite; one more at the end.
@@ -173,6 +180,12 @@ impl SuiteIndex {
     fn is_template(&self, range: Range<usize>) -> bool {
         let own = self.words[range.clone()].iter().filter(|&word| word & 1 == 1).count();
         own < OWN_WORDS && own < range.len() && range.len() >= self.n
+    }
+
+    /// Return the equal words in a row that are a part.
+    #[inline]
+    fn part(&self) -> usize {
+        if self.code { CODE_PART } else { PART }
     }
 
     /// Return the positions of the words of a content.

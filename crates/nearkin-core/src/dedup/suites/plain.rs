@@ -100,7 +100,8 @@ fn decode(bytes: &[u8], is_json: bool) -> Option<(usize, Option<char>)> {
     match bytes {
         [0xc2, 0xad, ..] => Some((2, None)),
         [0xe2, 0x80, 0x8b | 0x8c, ..] | [0xe2, 0x81, 0xa0, ..] | [0xef, 0xbb, 0xbf, ..] => Some((3, None)),
-        [b'\\', b'n' | b'r' | b't', ..] if is_json => Some((2, Some(' '))),
+        [b'\\', b't', ..] if is_json => Some((2, Some(' '))),
+        [b'\\', b'n' | b'r', ..] if is_json => Some((2, Some('\n'))),
         [b'\\', sign @ (b'"' | b'\\' | b'/'), ..] if is_json => Some((2, Some(char::from(*sign)))),
         [b'\\', sign @ (b'_' | b'&' | b'%' | b'#' | b'$'), ..] => Some((2, Some(char::from(*sign)))),
         [b'\\', ..] => escape(bytes),
@@ -171,7 +172,8 @@ mod tests {
 
     #[test]
     fn a_text_that_begins_as_json_does_is_json() {
-        for (stored, expected) in [(r#"{"a": "b\nc\\neq\"\u0041"}"#, r#"{"a": "b c\neq"A"}"#), (r"b\nc\_d", r"b\nc_d")]
+        for (stored, expected) in
+            [(r#"{"a": "b\nc\\neq\"\u0041"}"#, "{\"a\": \"b\nc\\neq\"A\"}"), (r"b\nc\_d", r"b\nc_d")]
         {
             assert_eq!(expected, Plain::read(stored).expect("room").text(stored));
         }

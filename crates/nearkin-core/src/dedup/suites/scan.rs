@@ -11,7 +11,7 @@ use crate::parallel::prelude::*;
 use super::plain::Plain;
 use super::table::Entry;
 use super::words::WordReader;
-use super::{OWN_WORDS, PART, ROTATION, SuiteIndex, align, gram};
+use super::{OWN_WORDS, ROTATION, SuiteIndex, align, gram};
 use crate::cancel::CancelToken;
 use crate::cpu::prefetch::prefetch_at;
 use crate::text::tokenizer::{Scratch, TextSource};
@@ -118,7 +118,7 @@ impl SuiteIndex {
         if !(limits.max_chance > 0.0 && limits.max_chance <= 1.0) {
             return Err(Error::parameter("max_chance", limits.max_chance, "above 0, up to 1"));
         }
-        let (cancel, reader) = (&CancelToken::current(), &WordReader::new()?);
+        let (cancel, reader) = (&CancelToken::current(), &WordReader::new(self.code)?);
         let buffers = || Buffers { text: Scratch::with_cancel(cancel), ..Buffers::default() };
         let scan = |buffers: &mut Buffers, i: usize| -> Result<Scanned> {
             cancel.check()?;
@@ -304,7 +304,9 @@ impl SuiteIndex {
         let (block, part) = block_of(word, item.len());
         let near = around(document, diagonal + part.start as isize, part.len(), slack);
         let run = || run_around(item, word, document, at);
-        if !buffers.has_most(&item[part.clone()], word - part.start, near, limits.threshold) && run().len() < PART {
+        if !buffers.has_most(&item[part.clone()], word - part.start, near, limits.threshold)
+            && run().len() < self.part()
+        {
             return Ok(());
         }
         // Anchors of an item that was matched here belong to that match.
@@ -372,7 +374,7 @@ impl SuiteIndex {
                 return Ok(Some(new(chain.start.min(run.start), chain.end.max(run.end), chain.score, 0)));
             }
         }
-        if run.len() < PART {
+        if run.len() < self.part() {
             return Ok(None);
         }
         let own = item[run.clone()].iter().filter(|&word| word & 1 == 1).count();
@@ -493,7 +495,7 @@ mod tests {
     const ANY: Limits = Limits { threshold: 1e-9, max_chance: 1.0 };
 
     fn index(items: &[String], n: usize, window: usize) -> SuiteIndex {
-        SuiteIndex::build(&items, &[0, items.len() as u64], n, window, b"").expect("valid")
+        SuiteIndex::build(&items, &[0, items.len() as u64], (n, window, false), b"").expect("valid")
     }
 
     fn rows(columns: &Columns) -> Vec<(u32, i64, i64, f64)> {
@@ -510,7 +512,7 @@ mod tests {
     fn anchors(index: &SuiteIndex, document: &str) -> Vec<Anchor> {
         let mut buffers = Buffers::default();
         let mut words = Vec::new();
-        WordReader::new().and_then(|reader| reader.hashes(document, &mut buffers.text, &mut words)).expect("room");
+        WordReader::new(false).and_then(|reader| reader.hashes(document, &mut buffers.text, &mut words)).expect("room");
         let count = (words.len() + 1).saturating_sub(index.n);
         let (mut all, mut last) = (Vec::new(), usize::MAX);
         for start in (0..count).step_by(BLOCK) {
@@ -586,7 +588,7 @@ mod tests {
     fn items_with_equal_words_are_found_together() {
         let items = ["The quick brown fox jumps over the lazy dog today", "Another item of several other words, long"];
         let items = [items[0].to_owned(), items[1].to_owned(), items[0].to_uppercase()];
-        let index = SuiteIndex::build(&items.as_slice(), &[0, 2, 3], 4, 2, b"").expect("valid");
+        let index = SuiteIndex::build(&items.as_slice(), &[0, 2, 3], (4, 2, false), b"").expect("valid");
         let columns = index.scan(&[items[0].as_str(), ""].as_slice(), ANY).expect("room");
         assert_eq!(vec![(0, 0, 49, 1.0), (2, 0, 49, 1.0)], rows(&columns));
         assert_eq!((vec![0, 2, 2], vec![10, 0]), (columns.offsets, columns.words));
@@ -648,8 +650,8 @@ mod tests {
         {
             assert!(index.scan(&[""].as_slice(), limits).is_err());
         }
-        assert!(SuiteIndex::build(&[""].as_slice(), &[0, 1], 1, 2, b"").is_err());
-        assert!(SuiteIndex::build(&[""].as_slice(), &[0, 1], 4, 0, b"").is_err());
-        assert!(SuiteIndex::build(&[""].as_slice(), &[0, 2], 4, 2, b"").is_err());
+        assert!(SuiteIndex::build(&[""].as_slice(), &[0, 1], (1, 2, false), b"").is_err());
+        assert!(SuiteIndex::build(&[""].as_slice(), &[0, 1], (4, 0, false), b"").is_err());
+        assert!(SuiteIndex::build(&[""].as_slice(), &[0, 2], (4, 2, false), b"").is_err());
     }
 }

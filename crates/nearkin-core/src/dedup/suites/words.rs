@@ -17,6 +17,7 @@
 use crate::Result;
 use crate::alloc;
 use crate::hash::xxh3;
+use crate::text::cut::Cut;
 use crate::text::fold::Folds;
 use crate::text::numbers::Numbers;
 use crate::text::tokenizer::{FeatureKind, Reading, Scratch, Tokenizer};
@@ -36,11 +37,11 @@ pub(super) struct WordReader {
 }
 
 impl WordReader {
-    /// Create a reader.
+    /// Create a reader of words, or of the tokens of source code.
     ///
     /// # Errors
     /// Memory runs out.
-    pub(super) fn new() -> Result<Self> {
+    pub(super) fn new(code: bool) -> Result<Self> {
         let reading = Reading {
             form: Form::Nfkc,
             folds: Folds::new(&["lookalikes"])?,
@@ -48,7 +49,9 @@ impl WordReader {
             letters: Letters::Word,
             numbers: Numbers::Split,
         };
-        Ok(Self { tokenizer: Tokenizer::of(FeatureKind::Word(1), reading, &[])? })
+        let tokenizer = Tokenizer::of(FeatureKind::Word(1), reading, &[])?;
+        let cut = if code { Cut::Code(false) } else { Cut::Uax29 };
+        Ok(Self { tokenizer: tokenizer.with_words(cut, 1, &[])? })
     }
 
     /// Write the hashes of the words of `text` to `out`.
@@ -173,7 +176,7 @@ mod tests {
 
     fn hashes(text: &str) -> Vec<u64> {
         let (mut scratch, mut out) = (Scratch::default(), Vec::new());
-        WordReader::new().and_then(|reader| reader.hashes(text, &mut scratch, &mut out)).expect("room");
+        WordReader::new(false).and_then(|reader| reader.hashes(text, &mut scratch, &mut out)).expect("room");
         out
     }
 
@@ -193,7 +196,7 @@ mod tests {
     proptest! {
         #[test]
         fn each_word_has_a_span(text in "[a-c_ .,'\u{430}\u{6c34}\u{301}\u{fb01}-]{0,60}|\\PC{0,40}") {
-            let reader = WordReader::new().expect("room");
+            let reader = WordReader::new(false).expect("room");
             let spans = reader.spans(&text, &mut Scratch::default()).expect("room");
             prop_assert_eq!(hashes(&text).len(), spans.len());
         }
