@@ -1179,7 +1179,7 @@ def report_keep(run: dict[str, Any]) -> None:
             cells += [
                 f"{pairs:,}",
                 "50%",
-                *(share(sum(row[rule] for row in of), pairs) for rule in ("longest", "best")),
+                *(f"{sum(row[rule] for row in of) / pairs:.1%}" for rule in ("longest", "best")),
             ]
         lines.append([kind, *cells])
     names = ("pairs", "first", "longest", "best")

@@ -14,7 +14,7 @@ bytes of arrays, an id, and the search index of the kept ones; large arrays are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -43,7 +43,7 @@ from nearkin.index.bands import BandIndex
 from nearkin.index.digests import DigestIndex
 from nearkin.index.hamming import HammingIndex
 from nearkin.index.ids import Ids
-from nearkin.io import Column, Corpus, OutputDir
+from nearkin.io import Column, Corpus
 from nearkin.io.arrow import is_arrow, to_values
 from nearkin.io.html import read_text
 from nearkin.progress import Progress, ShowProgress, ignore_progress, mark_reference, reporting
@@ -336,9 +336,10 @@ def dedup(
                 shrink_to,
                 threshold,
                 lambda **changes: DedupConfig.from_args(**{**fixed, **changes}),
-                lambda config: _run(inputs, reference, None, None, config, report, None, None),
+                lambda config: _run(inputs, reference, None, {}, config, report, None, None),
             )
-        result = _run(inputs, reference, store, output, config, report, constraints, saved, ledger=ledger)
+        added = {"output": output, "ledger": ledger}
+        result = _run(inputs, reference, store, added, config, report, constraints, saved)
         if saved is not None:
             _summarize_checkpoint(saved, result)
         return result
@@ -408,16 +409,18 @@ def _run(
     inputs: DedupInputs,
     against: DedupInputs,
     store: DedupSink | None,
-    output: Callable[[DedupResult], OutputDir] | None,
+    added: Mapping[str, Any],
     config: DedupConfig,
     report: Progress,
     labels: PairLabels | None,
     checkpoint: JobCheckpoint | None,
     *,
     hint: bool = True,
-    ledger: bool = False,
 ) -> DedupResult:
-    """Deduplicate open inputs; with `hint` the summary names a kind that the texts look like."""
+    """Deduplicate open inputs; with `hint` the summary names a kind that the texts look like.
+
+    `added` has the options of a store that takes the kept documents.
+    """
     timer = StageTimer()
     logs = [None if checkpoint is None else HashLog(checkpoint, kind) for kind in ("documents", "older")]
     if inputs.groups is not None:
@@ -462,8 +465,7 @@ def _run(
         lambda reference, known: run_stages(new, reference, config, timer, report, known=known),
         numbered=not has_ids,
         columns=columns,
-        output=output,
-        ledger=ledger,
+        **added,
     )
 
 
@@ -487,7 +489,7 @@ def _add_hint(result: DedupResult, sample: list[str]) -> None:
         inputs = _read_pages(inputs) if each == "pages" else inputs
         config = DedupConfig.from_args(kind=each)
         removed.append(
-            _run(inputs, older, None, None, config, ignore_progress, None, None, hint=False).summary["removed"]
+            _run(inputs, older, None, {}, config, ignore_progress, None, None, hint=False).summary["removed"]
         )
     result.summary["kind_hint"] = {
         "kind": kind,
