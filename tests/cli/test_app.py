@@ -28,6 +28,8 @@ DIFFERENT = {
     "--sample": "of quality, documents; of urls, URLs of each pattern",
     "--out": "a folder, an index, a table, a store",
     "--radius": "of candidates; of matches",
+    "--kind": "of decontaminate, of items; of others, of texts",
+    "--ledger": "of a job, what is recorded; of a store, what is shown",
     "--create": "of an agent, of short texts; of a service, of the default recipe",
     "--recipe": "of texts, of digests; of tune, what is tried",
     "--bits": "of tune, what is tried",

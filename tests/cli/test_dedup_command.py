@@ -72,8 +72,7 @@ def test_the_summary_on_a_terminal_says_what_happened(corpus: Path, tmp_path: Pa
         "1 document has no text to compare and was kept; --empty drop removes it",
     ] == lines[1:7]
     assert "recipe " + str(nk.Recipe().with_family("minhash")) == lines[8]
-    assert "--kind titles" in lines[9]
-    assert "for example, c is removed as a duplicate of a (same-letters, similarity 1.00)" == lines[10]
+    assert "for example, c is removed as a duplicate of a (same-letters, similarity 1.00)" == lines[9]
     assert "" == call("dedup", corpus, "-o", tmp_path / "quiet", "-q").err
 
 

@@ -127,7 +127,7 @@ def test_the_reason_of_equal_features_is_named() -> None:
         ("signs", "5 €", "5 $", "€ → $"),
         ("symbols", "C++ in a week", "C# in a week", "++ → #"),
         (r"pattern:v\d+", "tool v1", "tool v2", "v1 → v2"),
-        ("pattern:(?i)err|warn", "ERR now", "err now", "ERR → err"),
+        ("pattern:(?i)err|warn", "ERR now", "warn now", "err → warn"),
     ],
 )
 def test_differences_list_both_sides(rule: str, one: str, other: str, difference: str | None) -> None:

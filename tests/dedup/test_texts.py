@@ -299,7 +299,7 @@ def test_columns_of_another_length_are_errors(name: str) -> None:
     [
         {"threshold": 0}, {"threshold": 1.01}, {"threshold": math.nan}, {"threshold": "0.8"}, {"threshold": True},
         {"radius": -1}, {"radius": 129}, {"radius": 2.5}, {"radius": True}, {"verify": "cosine"}, {"cluster": "chain"},
-        {"keep": "best"}, {"keep": "max"}, {"values": [1, 2]}, {"links": "some"}, {"recipe": "given|xxh3|simhash:64"},
+        {"keep": "finest"}, {"keep": "max"}, {"values": [1, 2]}, {"links": "some"}, {"recipe": "given|xxh3|simhash:64"},
         {"against_ids": [1]}, {"keep": "max", "values": "column"}, {"sources": "column"},
     ],
     ids=str,

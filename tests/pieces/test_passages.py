@@ -296,7 +296,7 @@ def test_tables_have_their_types_without_rows() -> None:
         ({"boilerplate_documents": 1}, "boilerplate_documents"),
         ({"boilerplate_share": 1.5}, "boilerplate_share"),
         ({"threshold": 0}, "threshold"),
-        ({"keep": "best"}, "keep"),
+        ({"keep": "finest"}, "keep"),
         ({"max_comparisons": 0}, "max_comparisons"),
     ],
 )

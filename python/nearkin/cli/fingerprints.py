@@ -64,7 +64,7 @@ def hash_(
 def compare(
     a: Annotated[str, typer.Argument(help="A text, or the path of an existing file; - for standard input.")],
     b: Annotated[str, typer.Argument(help="A second one.")],
-    text: Annotated[bool, opt("The arguments are texts, even if files of these names exist.", "--text")] = False,
+    text: Annotated[bool, opt("The arguments are texts, not files of these names.", "--text")] = False,
     files: Annotated[bool, opt("The arguments are files.", "--files")] = False,
     recipe: RecipeOption = None,
     bits: Bits = None,

@@ -244,7 +244,7 @@ class _ClusterOptions:
     keep: str = keeping_option(
         "first",
         help="Document to keep of each cluster: first, last, longest, shortest, max:COLUMN, min:COLUMN; for texts "
-        "also best (the most words that are not damaged, repeated or of a menu), for files also oldest and newest. "
+        "also best (most undamaged words), for files also oldest and newest. "
         "Later rules of a list separated by commas decide ties. none removes all documents of a cluster of two or "
         "more.",
         choices=("first", "last", "longest", "shortest", "best", "max:", "min:", "oldest", "newest", "none"),

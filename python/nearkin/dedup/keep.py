@@ -173,8 +173,7 @@ def _sort_values(new: HashedDocuments, key: KeepKey, rows: NDArray[np.int64]) ->
     """Return numbers that ascend in the order of a key."""
     if key.by in _BY_ROW:
         return rows if key.by == "first" else -rows
-    if key.by == "best":
-        assert new.soundness is not None
+    if key.by == "best" and new.soundness is not None:
         numbers = best_numbers(new.soundness, new.lengths)
     elif key.by in _BY_LENGTH:
         numbers = new.lengths.astype(np.float64)
@@ -209,8 +208,8 @@ def reasons_kept(new: HashedDocuments, kept: NDArray[np.int64], removed: NDArray
     >>> nk.dedup([broken, whole], keep="best", threshold=0.6).clusters["reason_kept"]
     [None, 'fewer damaged words']
     """
-    assert new.soundness is not None
-    gains = (new.soundness[kept].astype(np.int64) - new.soundness[removed]) * WEIGHTS
+    sound = np.zeros((len(new), len(WEIGHTS)), np.int64) if new.soundness is None else new.soundness.astype(np.int64)
+    gains = (sound[kept] - sound[removed]) * WEIGHTS
     faults = gains[:, 1:5]
     best = np.where((faults > 0).any(axis=1), faults.argmax(axis=1) + 1, gains.argmax(axis=1))
     longer = new.lengths[kept] > new.lengths[removed]

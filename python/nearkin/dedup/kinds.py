@@ -157,13 +157,13 @@ def recipe_of_kind(kind: Any, recipe: Recipe | str | None) -> Recipe | str | Non
     return Recipe.of(features).with_family("simhash:128")
 
 
-def check_kind(kind: Any, settings: object, given: Mapping[str, Any]) -> None:
+def check_kind(kind: Any, settings: object, args: Mapping[str, Any]) -> None:
     """Raise ParameterError if a store has another setting than its kind, except those that the caller gives."""
     wanted = dict(kind_options(kind, of_corpus=False))
     for name, default in (("verify", "jaccard"), ("differ", ())):
         wanted.setdefault(name, default)
     for name, value in wanted.items():
         found = getattr(settings, name, None)
-        if given.get(name) is None and str(found) != str(value):
+        if args.get(name) is None and str(found) != str(value):
             should, has = (excerpt(str(each or "none"), 60) for each in (value, found))
             raise bad_parameter("kind", repr(kind), f"a store whose {name} is {should}; this one has {has}")

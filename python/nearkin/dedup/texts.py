@@ -29,7 +29,7 @@ from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_dis
 from nearkin.dedup.groups import GROUP, Groups, UnhashedRows
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.keep import BEST, column_key, values_by_column
-from nearkin.dedup.kinds import guess_kind
+from nearkin.dedup.kinds import Kind, guess_kind
 from nearkin.dedup.labels import LabelsInput, PairLabels
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus, ReferenceProvider, SearchableReference
 from nearkin.dedup.result import DedupResult
@@ -452,9 +452,9 @@ def _run(
         result = run_stages(new, reference, config, timer, report, labels, checkpoint)
         if lines is not None:
             result.summary["left_out_lines"] = lines
-        if sample:
+        if (guess := guess_kind(sample)) is not None:
             with timer("hint"):
-                _add_hint(result, sample)
+                _add_hint(result, sample, *guess)
         return result
     check_sink(store, against.texts, config)
     texts = inputs.texts
@@ -478,11 +478,8 @@ def _sample_texts(documents: HashedDocuments, config: DedupConfig) -> list[str]:
     return [text or "" for text in (to_values(texts, "texts") if is_arrow(texts) else texts)]
 
 
-def _add_hint(result: DedupResult, sample: list[str]) -> None:
+def _add_hint(result: DedupResult, sample: list[str], kind: Kind, sign: str) -> None:
     """Add to the summary the kind that a sample looks like, with what it loses by default and with the kind."""
-    if (guess := guess_kind(sample)) is None:
-        return
-    kind, sign = guess
     removed: list[int] = []
     for each in (None, kind):
         inputs, older = DedupInputs(sample), DedupInputs(None)  # type: ignore[arg-type]
