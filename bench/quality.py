@@ -1017,7 +1017,7 @@ def parts_of(text: str) -> list[str]:
 
 def damage(text: str, kind: str, share: float, rng: random.Random) -> str:
     """Return the text with a kind of damage to this share of it; the text itself if it has nothing to damage."""
-    chinese = "\u4e00" <= max(text[:200]) <= "\u9fff"
+    chinese = bool(re.search("[\u4e00-\u9fff]", text))
 
     def some(test: Callable[[int, str], bool], part: float) -> set[int]:
         rows = [at for at, c in enumerate(text) if test(at, c)]
@@ -1122,7 +1122,7 @@ def report_keep(run: dict[str, Any]) -> None:
             cells += [
                 f"{pairs:,}",
                 "50%",
-                *(share(sum(row[rule] for row in of), pairs) for rule in ("longest", "best")),
+                *(f"{sum(row[rule] for row in of) / pairs:.1%}" for rule in ("longest", "best")),
             ]
         lines.append([kind, *cells])
     names = ("pairs", "first", "longest", "best")

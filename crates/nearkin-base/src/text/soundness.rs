@@ -44,7 +44,7 @@ const MENU_BYTES: usize = 32;
 const MENU_LINES: u32 = 3;
 /// The least number of words of a repetition is this, and one more for so many bytes of the text: by chance long texts,
 /// such as code, repeat some lines.
-const REPEATED_WORDS: u32 = 4;
+const REPEATED_WORDS: u32 = 2;
 const REPEATED_SHARE: usize = 500;
 /// Words of 64 bits by which words are recognized.
 const MAX_SEEN: usize = 1 << 22;
