@@ -1074,7 +1074,7 @@ def parts_of(text: str) -> list[str]:
 
 def damage(text: str, kind: str, share: float, rng: random.Random) -> str:
     """Return the text with a kind of damage to this share of it; the text itself if it has nothing to damage."""
-    chinese = "\u4e00" <= max(text[:200]) <= "\u9fff"
+    chinese = bool(re.search("[\u4e00-\u9fff]", text))
 
     def some(test: Callable[[int, str], bool], part: float) -> set[int]:
         rows = [at for at, c in enumerate(text) if test(at, c)]

@@ -96,7 +96,7 @@ WRONG = [
     (2, "dedup fox.txt -o x --format files --text-column text", "use no column for files, which are the texts them"),
     (2, "dedup fox.txt -o x --format warc --text-column text", "no column for warc, whose texts are the content of"),
     (2, "dedup fox.txt -o x --id-column id", "--id-column"),
-    (2, "dedup corpus.jsonl -o x --format jsnl", "use one of jsonl, parquet, csv, tsv, txt, files, functions, warc; did you mean"),
+    (2, "dedup corpus.jsonl -o x --format jsnl", "use one of jsonl, parquet, csv, tsv, txt, files, functions, warc"),
     (2, "text pairs corpus.jsonl --format xml", "--format 'xml' is not allowed; use one of jsonl"),
     (2, "dedup corpus.jsonl -o x --encoding utf-9", "use the name of an encoding, such as latin-1"),
     (2, "dedup corpus.jsonl -o x --explain", "--engine or --remote with it"),

@@ -52,7 +52,7 @@ def by_visits(texts: list[str | None], names: list[str], threshold: float, keep:
         sets.setdefault(name, set()).update(RECIPE.features_of(text or ""))
         lengths[name] = lengths.get(name, 0) + len(text or "")
         scores[name] += best_numbers(soundness([text]).reshape(1, -1), np.array([len(text or "")], np.uint64))[0]
-    keys: dict[str, Any] = {"longest": lengths, "best": scores}
+    keys: dict[str, dict[str, float]] = {"longest": {**lengths}, "best": scores}
     order = sorted(sets, key=lambda name: (-keys[keep][name], name)) if keep in keys else list(sets)
     kept: list[str] = []
     by: dict[str, str] = {}

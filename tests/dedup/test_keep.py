@@ -147,7 +147,7 @@ def test_the_best_copy_is_kept_and_the_reason_given(wrong: str, said: str) -> No
 
 @pytest.mark.parametrize("text", [CODE, FRENCH, CHINESE])
 def test_unusual_texts_are_no_worse_than_their_parts(text: str) -> None:
-    """Code, tables, French and Chinese are better than a shorter copy of them, whatever is missing."""
+    """Code, tables, French and Chinese are better than a shorter copy of them, whichever word is missing."""
     words = text.split(" ") if " " in text[:9] else list(text)
     texts = [text, *(" ".join(words[:at] + words[at + 1 :]) for at in range(len(words)) if words[at].isalnum())]
     assert len(texts) > 3
