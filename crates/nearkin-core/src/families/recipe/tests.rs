@@ -391,7 +391,7 @@ fn slots_that_do_not_fit_are_refused_with_what_is_allowed() {
         (Slots { tags: &tags, ..word() }, "tags=n is not allowed; use none without cut:jieba"),
         (
             Slots { cut: "script", letters: "all", ..word() },
-            "letters=python or all is not allowed; use word with cut:script",
+            "letters=python or all is not allowed; use word with cut:script and cut:code",
         ),
         (
             Slots { user_words: "a", ..word() },
