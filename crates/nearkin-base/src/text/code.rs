@@ -252,8 +252,7 @@ fn fold_as(
         let word = match class {
             Class::Number if !short => "0",
             Class::Text if !short => "\"",
-            Class::Number | Class::Text => token,
-            Class::Sign => token,
+            Class::Number | Class::Text | Class::Sign => token,
             Class::Name if used || call() || KEYWORDS.binary_search(&token).is_ok() => token,
             Class::Name => "_",
         };

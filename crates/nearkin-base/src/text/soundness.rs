@@ -162,7 +162,7 @@ impl Word {
     #[inline]
     fn push(&mut self, kind: Kind, c: u32) {
         const WITHIN: u64 = (Kind::Lower as u64) << 8 | (Kind::Digit as u64) << 4 | Kind::Lower as u64;
-        const FIRST: u64 = (Kind::Digit as u64) << 12 | 0x111 * Kind::Lower as u64;
+        const FIRST: u64 = ((Kind::Digit as u64) << 12) | (0x111 * Kind::Lower as u64);
         self.hash = (self.hash ^ u64::from(c)).wrapping_mul(MULTIPLIER).rotate_left(29);
         self.shape = self.shape << 4 | kind as u64;
         if kind == Kind::Broken {
