@@ -13,7 +13,8 @@ import pytest
 import nearkin as nk
 
 PACKAGE = str(Path(nk.__file__).parent)
-TEXTS = [f"document number {i} about the quick brown fox and the lazy dog {i * 7}" for i in range(200)]
+# Longer than titles, for which a second job compares a sample with that kind.
+TEXTS = [f"document number {i} about the quick brown fox and the lazy dog {i * 7}, " * 2 for i in range(200)]
 
 
 def files_entered(call: Callable[[], object]) -> list[str]:

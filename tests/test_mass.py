@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 42_904, "crates": 48_079, "tests": 50_733, "bench": 6_780}
+TOTALS = {"python": 42_908, "crates": 48_079, "tests": 50_733, "bench": 6_780}
 """Ceilings of whole trees."""
 
 FOLDERS = {
@@ -37,7 +37,7 @@ FOLDERS = {
     "python/nearkin": 1_293,
     "python/nearkin/cli": 4_628,
     "python/nearkin/compat": 865,
-    "python/nearkin/dedup": 5_921,
+    "python/nearkin/dedup": 5_925,
     "python/nearkin/digests": 665,
     "python/nearkin/distributed": 1_573,
     "python/nearkin/explain": 1_088,

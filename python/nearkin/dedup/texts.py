@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 _SAMPLE, _SAMPLE_CHARACTERS = 1000, 1 << 22
 """Maximum number of the first texts, and of their characters, by which a kind is named."""
-_DEFAULT_FEATURES = "char:4|binary|xxh3|minhash"
+_DEFAULT_FEATURES = ("char", 4, "word", (), "minhash")
 
 
 def dedup(
@@ -471,11 +471,15 @@ def _run(
 
 def _sample_texts(documents: HashedDocuments, config: DedupConfig) -> list[str]:
     """Return the first texts; none with a recipe or rules of the caller, who has chosen."""
-    if config.verify != "jaccard" or config.differ or not str(config.recipe).startswith(_DEFAULT_FEATURES):
+    recipe = config.recipe
+    features = (recipe.features, recipe.n, recipe.letters, recipe.fold, recipe.family)
+    if config.verify != "jaccard" or config.differ or features != _DEFAULT_FEATURES:
         return []
     ends = np.cumsum(documents.lengths[:_SAMPLE].astype(np.int64))
     texts: TextBatch = documents.look_up(np.arange(np.searchsorted(ends, _SAMPLE_CHARACTERS, "right")))
-    return [text or "" for text in (to_values(texts, "texts") if is_arrow(texts) else texts)]
+    if not isinstance(texts, list):
+        texts = to_values(texts, "texts") if is_arrow(texts) else texts
+    return [text or "" for text in texts]
 
 
 def _add_hint(result: DedupResult, sample: list[str], kind: Kind, sign: str) -> None:
