@@ -79,7 +79,7 @@ def visible_text(page: str, *, main: bool = False) -> str:
 
 
 def _without_links(text: str) -> str:
-    """Leave out lines of which more than half is between the marks of links; all of them if no other line is left."""
+    """Leave out lines with more than half between the marks of links; all of them if no other line is left."""
     kept, lines, is_open = [], [], False
     for marked in text.split("\n"):
         line = marked.replace("\x02", "").replace("\x03", "").strip()
