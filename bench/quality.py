@@ -1067,7 +1067,7 @@ def misread_bytes(text: str) -> str:
 
 
 def parts_of(text: str) -> list[str]:
-    """Return paragraphs, lines or sentences: the first of which there are five."""
+    """Return paragraphs, lines or sentences: the first kind with at least five parts."""
     kinds = (r"(?<=\n)(?=\s*\n)", r"(?<=\n)(?=\n*\S)", r"(?<=[.!?] )|(?<=[。！？])")
     return next((parts for kind in kinds if len(parts := [p for p in re.split(kind, text) if p]) >= 5), [text])
 

@@ -241,6 +241,7 @@ def test_a_kind_is_refused_where_it_sets_nothing(tmp_path: Path) -> None:
     """With passages and files, with a recipe that would decide instead, and an unknown kind."""
     for unknown in (
         lambda: nk.dedup([FOLLOW], kind="songs"),  # type: ignore[arg-type]
+        lambda: nk.dedup([FOLLOW], kind=["poems"]),  # type: ignore[arg-type]
         lambda: nk.contains([FOLLOW], [FOLLOW], kind="songs"),  # type: ignore[arg-type]
         lambda: nk.Store.create(tmp_path / "s", kind="songs"),  # type: ignore[arg-type]
     ):

@@ -459,7 +459,7 @@ def export(
     """Write the kept documents as a corpus: id, text and columns, in the order in which they were added.
 
     A store of files writes digests and hashes of contents instead of texts. With --ledger, a line also has copies, the
-    number of documents that the document stands for, and first_seen and last_seen, the times of these.
+    number of documents that the document stands for, and first_seen and last_seen.
 
     Examples
     --------

@@ -3,8 +3,8 @@
 Invisible elements are removed: the head, scripts, styles, templates, the content for browsers without scripts, and
 elements with the attribute `hidden`. Block elements start and end a line.
 
-The *main text* of a page leaves out menus and footers as well: the elements that HTML has for them, and lines of which
-more than half is links. It begins where the page says so, in its only `main`. A page of links alone keeps them.
+The *main text* of a page leaves out menus and footers as well: the elements that HTML has for them, and lines that
+are links by more than half. It begins where the page says so, in its only `main`. A page of links alone keeps them.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class StoredDocument:
     copies : int, optional
         With `ledger=True` the number of documents that it stands for, itself included; 0 if it is not kept.
     first_seen, last_seen : datetime, optional
-        With `ledger=True` when the first and the last of these documents were added, up to ten minutes early. None for
+        With `ledger=True` when the first and the last document were added, up to ten minutes early. None for
         documents that were added before a store recorded it.
     """
 

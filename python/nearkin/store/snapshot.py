@@ -206,7 +206,7 @@ class Snapshot:
         return present
 
     def members(self, rows: Ordinals) -> tuple[Ordinals, Ordinals]:
-        """Return the documents that matched one of these rows: their rows, ascending, and the rows that they matched.
+        """Return the documents that matched a row of the list: their rows, ascending, and the rows that they matched.
 
         Raises
         ------

@@ -10,7 +10,7 @@
 //! | `Repeated` | in a sentence or line that the text had before |
 //! | `Menu` | in a bar (`Home \| News \| Sport`), or in three or more lines of a few capitalized words at the begin or end; zero if they are most of the text |
 //! | `Distinct` | that are the first of their kind: misspelt words are seldom seen twice |
-//! | `Breaks` | none: the number of lines with a sound word, and of those after a line without |
+//! | `Breaks` | none: the number of lines with a sound word, and the number that follow a line without |
 //!
 //! Each word has one fault at most. French (`été »`) and code (`utf8`, `a|b`) may look damaged; such a word counts less
 //! in every copy of the text, so that copies are compared without it. Cost: one pass, and one bit per bit of the text
@@ -50,18 +50,20 @@ const REPEATED_SHARE: usize = 500;
 const MAX_SEEN: usize = 1 << 22;
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Count the words of each text; a null has none. Zeros after cancellation.
+/// Count the words of each text; a null has none.
 ///
 /// # Errors
-/// Memory runs out.
+/// The call is cancelled, or memory runs out.
 pub fn soundness(texts: &dyn TextSource) -> Result<Vec<[u32; COUNTS]>> {
     let cancel = &CancelToken::current();
     let mut counts = alloc::try_filled([0; COUNTS], texts.len())?;
-    counts.par_iter_mut().enumerate().with_min_len(64).for_each_init(Vec::new, |seen, (i, counts)| {
+    counts.par_iter_mut().enumerate().with_min_len(64).try_for_each_init(Vec::new, |seen, (i, counts)| {
         if !cancel.is_set() {
-            *counts = Reader::read(texts.get(i).unwrap_or_default(), seen);
+            *counts = Reader::read(texts.get(i).unwrap_or_default(), seen)?;
         }
-    });
+        Ok(())
+    })?;
+    cancel.check()?;
     Ok(counts)
 }
 
@@ -197,16 +199,16 @@ struct Reader<'a> {
     /// Words of consecutive sentences that were read before, and the least number that is a repetition.
     again: u32,
     least: u32,
-    /// Lines and words of consecutive lines of a menu, words of those at the begin; the same of bars.
+    /// Lines and words of consecutive lines of a menu, words of such lines at the start; the same for bars.
     run: [u32; 2],
     top: Option<u32>,
     bars: [u32; 2],
 }
 
 impl Reader<'_> {
-    fn read(text: &str, seen: &mut Vec<u64>) -> [u32; COUNTS] {
+    fn read(text: &str, seen: &mut Vec<u64>) -> Result<[u32; COUNTS]> {
         seen.clear();
-        seen.resize((text.len() / 8).next_power_of_two().min(MAX_SEEN), 0);
+        alloc::try_resize(seen, (text.len() / 8).next_power_of_two().min(MAX_SEEN), 0)?;
         let least = REPEATED_WORDS + (text.len() / REPEATED_SHARE) as u32;
         let line = Line { is_plain: true, ..Line::default() };
         let (word, counts, run, bars) = (Word::default(), [0; COUNTS], [0; 2], [0; 2]);
@@ -258,7 +260,7 @@ impl Reader<'_> {
         if reader.counts[Menu as usize] * 2 > reader.counts[Words as usize] {
             reader.counts[Menu as usize] = 0;
         }
-        reader.counts
+        Ok(reader.counts)
     }
 
     #[inline]

@@ -9,7 +9,7 @@
 //! Words are, by the recipe's `letters`: `word` the words of UAX #29 that contain a letter or digit; `python` the
 //! maximal runs of Python's `\w`; `all` the runs between white space. With a dictionary ([`crate::text::cut`]) they are
 //! its tokens that contain such a letter, for `all` those that contain anything but white space. Words of source code are
-//! its tokens, of which names that an author is free to choose are one ([`crate::text::code`]). No word contains a space,
+//! its tokens; names that an author may choose become one word ([`crate::text::code`]). No word contains a space,
 //! so joined words are never ambiguous. Stop words, words shorter than the recipe's minimum length, and words of
 //! other parts of speech than the recipe's are removed before n-grams are built. A text without letters or words has no
 //! feature.
