@@ -87,7 +87,7 @@ def kind_options(kind: Any, *, of_corpus: bool = True) -> Mapping[str, Any]:
     ParameterError
         An unknown kind, or pages without a corpus.
     """
-    if not isinstance(kind, str) or kind not in KINDS:
+    if kind not in tuple(KINDS):
         raise bad_parameter("kind", repr(kind), ", ".join(KINDS))
     if kind == "pages" and not of_corpus:
         raise bad_parameter("kind", "'pages'", "it for a job alone: pages counts the lines of a corpus")
