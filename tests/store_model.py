@@ -201,6 +201,7 @@ class StoreMachine(RuleBasedStateMachine):
     model: Model
     noun: ClassVar[str]
     """What a document is called in messages."""
+    counts_copies: ClassVar[bool] = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -241,7 +242,7 @@ class StoreMachine(RuleBasedStateMachine):
         """Add a batch, all or none: names and contents for the model, items for the store."""
         before = list(self.model.documents)
         names = [name for name, _ in batch]
-        counted = {"copies": True} if absorb else {}
+        counted = {"copies": True} if absorb and self.counts_copies else {}
         if self.reports:
             expected = [self.add_or_report(name, content, absorb=absorb) for name, content in batch]
             answers = call(items, names, conflicts="report", **counted)

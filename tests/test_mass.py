@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 42_908, "crates": 48_081, "tests": 50_734, "bench": 6_780}
+TOTALS = {"python": 42_908, "crates": 48_081, "tests": 50_736, "bench": 6_780}
 """Ceilings of whole trees."""
 
 FOLDERS = {

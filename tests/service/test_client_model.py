@@ -29,6 +29,7 @@ class ThroughHTTP(StoreMachine):
     """Two clients of one service instead of two handles."""
 
     service: ThreadedService
+    counts_copies = False
 
     def begin(self, *arguments: Any, **options: Any) -> StoreSettings:
         """Create the store, its service, and two clients."""

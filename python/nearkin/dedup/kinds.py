@@ -19,8 +19,7 @@ Each choice was made on one half of labelled corpora and is shown on the other
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from nearkin.errors import bad_parameter, excerpt
@@ -65,15 +64,6 @@ KINDS: Mapping[Kind, Mapping[str, Any]] = {
 """Options by kind."""
 
 
-_SYMBOLS = re.compile(r"[(){}\[\];=<>_]")
-_SYMBOL_SHARE = 0.04
-_TAG = re.compile(r"<(?:!doctype html|html|head|body|div|p|td|a href)\b[^<]*>", re.IGNORECASE)
-_TITLE = 80
-"""Characters of a long title."""
-_MIN_TEXTS = 20
-"""Number of texts from which on a kind is guessed."""
-
-
 def kind_options(kind: Any, *, of_corpus: bool = True) -> Mapping[str, Any]:
     """Return the options of a kind.
 
@@ -101,27 +91,6 @@ def kind_format(kind: Any, inputs: object) -> str | None:
     names = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     is_source = all(str(name) != "-" and format_of(str(name)) is None for name in names)
     return "functions" if kind == "functions" and is_source else None
-
-
-def guess_kind(texts: Sequence[str]) -> tuple[Kind, str] | None:
-    r"""Return the kind that more than half of the texts look like, and what they have; None if there is none.
-
-    Examples
-    --------
-    >>> from nearkin.dedup.kinds import guess_kind
-    >>> guess_kind(["def f(x):\n    return g(x)"] * 20)
-    ('code', 'the symbols of source code')
-    """
-    signs: tuple[tuple[Kind, str, Callable[[str], bool]], ...] = (
-        ("pages", "tags of HTML", lambda text: _TAG.search(text) is not None),
-        ("code", "the symbols of source code", lambda text: len(_SYMBOLS.findall(text)) >= _SYMBOL_SHARE * len(text)),
-        ("titles", f"at most {_TITLE} characters", lambda text: len(text) <= _TITLE),
-    )
-    given = [text for text in texts if text.strip()]
-    for kind, sign, has in signs:
-        if len(given) >= _MIN_TEXTS and 2 * sum(map(has, given)) > len(given):
-            return kind, sign
-    return None
 
 
 def with_kind(args: Mapping[str, Any], *, of_corpus: bool = True) -> dict[str, Any]:

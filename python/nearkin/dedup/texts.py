@@ -14,7 +14,8 @@ bytes of arrays, an id, and the search index of the kept ones; large arrays are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -29,7 +30,7 @@ from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_dis
 from nearkin.dedup.groups import GROUP, Groups, UnhashedRows
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.keep import BEST, column_key, values_by_column
-from nearkin.dedup.kinds import Kind, guess_kind
+from nearkin.dedup.kinds import Kind
 from nearkin.dedup.labels import LabelsInput, PairLabels
 from nearkin.dedup.reference import PrecedingReference, ReferenceCorpus, ReferenceProvider, SearchableReference
 from nearkin.dedup.result import DedupResult
@@ -59,6 +60,13 @@ if TYPE_CHECKING:
 
 _SAMPLE, _SAMPLE_CHARACTERS = 1000, 1 << 22
 """Maximum number of the first texts, and of their characters, by which a kind is named."""
+_SYMBOLS = re.compile(r"[(){}\[\];=<>_]")
+_SYMBOL_SHARE = 0.04
+_TAG = re.compile(r"<(?:!doctype html|html|head|body|div|p|td|a href)\b[^<]*>", re.IGNORECASE)
+_TITLE = 80
+"""Characters of a long title."""
+_MIN_TEXTS = 20
+"""Number of texts from which on a kind is guessed."""
 _DEFAULT_FEATURES = ("char", 4, "word", (), "minhash")
 
 
@@ -467,6 +475,27 @@ def _run(
         columns=columns,
         **added,
     )
+
+
+def guess_kind(texts: Sequence[str]) -> tuple[Kind, str] | None:
+    r"""Return the kind that more than half of the texts look like, and what they have; None if there is none.
+
+    Examples
+    --------
+    >>> from nearkin.dedup.texts import guess_kind
+    >>> guess_kind(["def f(x):\n    return g(x)"] * 20)
+    ('code', 'the symbols of source code')
+    """
+    signs: tuple[tuple[Kind, str, Callable[[str], bool]], ...] = (
+        ("pages", "tags of HTML", lambda text: _TAG.search(text) is not None),
+        ("code", "the symbols of source code", lambda text: len(_SYMBOLS.findall(text)) >= _SYMBOL_SHARE * len(text)),
+        ("titles", f"at most {_TITLE} characters", lambda text: len(text) <= _TITLE),
+    )
+    given = [text for text in texts if text.strip()]
+    for kind, sign, has in signs:
+        if len(given) >= _MIN_TEXTS and 2 * sum(map(has, given)) > len(given):
+            return kind, sign
+    return None
 
 
 def _sample_texts(documents: HashedDocuments, config: DedupConfig) -> list[str]:
