@@ -114,7 +114,7 @@ class Hasher:
         self.index.update(self.data)
 
     def read(self):
-        return self.index.digest(True, True)
+        return self.index.digest((True, True))
 
 
 made = {"hamming": hamming, "bands": bands, "digests": digests, "vectors": vectors, "texts": Texts, "counter": Counter,
