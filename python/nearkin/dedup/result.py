@@ -545,7 +545,7 @@ class TableBuilder:
 
     def _id_type(self) -> str | None:
         """Return the Arrow type of ids; None for ids of several kinds, without ids, or of vectors."""
-        kinds = np.unique(self.new.ids.kinds).tolist()
+        kinds = np.flatnonzero(np.bincount(self.new.ids.kinds)).tolist()
         if self.distances is None or len(kinds) != 1:
             return None
         # Paths are strings outside of the column's own.
@@ -559,7 +559,8 @@ def _reason_names(codes: NDArray[Any]) -> list[Any]:
 def cluster_members(representatives: Representatives) -> tuple[Ordinals, NDArray[np.int64]]:
     """Return the positions of clustered documents in the order of the table, and the number of the cluster of each."""
     removed = representatives.removed
-    heads = np.unique(representatives.by[removed])
+    # With counts, because `np.unique` alone imports numpy.ma, which takes a tenth of a small job.
+    heads, _ = np.unique(representatives.by[removed], return_counts=True)
     # A reference document has no row of its own.
     members = np.concatenate([removed, heads[heads < len(representatives)]])
     rows = representatives.rows[members]

@@ -513,7 +513,8 @@ class Corpus(ABC):
         """Read the texts of ascending rows again."""
         parts: list[PackedTexts] = []
         ends = np.array([spans.end_row for spans in self._spans], np.int64)
-        batches = [self._spans[at] for at in np.unique(np.searchsorted(ends, rows, side="right")).tolist()]
+        numbers = np.searchsorted(ends, rows, side="right")
+        batches = [self._spans[at] for at in numbers[np.diff(numbers, prepend=-1) > 0].tolist()]
         for number, of_source in groupby(batches, key=lambda spans: spans.source):
             starts, lengths = [], []
             for spans in of_source:

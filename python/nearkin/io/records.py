@@ -225,7 +225,7 @@ class RecordCorpus(Corpus):
         """Copy the kept rows of a batch; return True if the last one has no line end."""
         kept = np.flatnonzero(mask[spans.first_row : spans.end_row])
         pieces = np.searchsorted(spans.starts[kept], np.arange(0, int(spans.starts[-1]) + 1, _PIECE))
-        for begin, end in pairwise([*np.unique(pieces).tolist(), len(kept)]):
+        for begin, end in pairwise([*pieces.tolist(), len(kept)]):
             if begin < end:
                 open_line = self._copy_piece(spans, kept[begin:end], descriptor, stream, open_line=open_line)
         return open_line

@@ -306,7 +306,7 @@ class Column(Sequence[Scalar]):
             Row numbers.
         """
         positions = np.asarray(rows, np.int64)
-        kinds = np.unique(self.kinds[positions])
+        kinds = np.flatnonzero(np.bincount(self.kinds[positions]))
         if np.array_equal(kinds, [INT]):
             values: list[Scalar] = self.values[positions].tolist()
             return values

@@ -182,6 +182,9 @@ pub trait LaneWork {
     unsafe fn run<L: Lanes>(self) -> Self::Output;
 }
 
+/// Vectors of rows that share one branch of a scan.
+pub const GROUP: usize = 4;
+
 /// Lanes of 64-bit words, the operations that the scan kernels are written in.
 ///
 /// # Safety
@@ -212,6 +215,26 @@ pub unsafe trait Lanes {
     /// Fold: each lane becomes the sum over its aligned neighbourhood of `width` lanes; `width` is 1, 2, 4 or 8, at
     /// most `N`.
     unsafe fn fold(v: Self::V, width: usize) -> Self::V;
+
+    /// Return the minimum of each half lane of vectors, as `min` does.
+    #[inline(always)]
+    unsafe fn min_of(v: [Self::V; GROUP]) -> Self::V {
+        // SAFETY: as for the trait.
+        unsafe { Self::min(Self::min(v[0], v[1]), Self::min(v[2], v[3])) }
+    }
+
+    /// Compare vectors of rows of `width` lanes with a query that is repeated in one: the smallest of the lanes of the
+    /// result is the smallest distance. `width` as for `fold`.
+    #[inline(always)]
+    unsafe fn least(rows: [Self::V; GROUP], query: Self::V, width: usize) -> Self::V {
+        let mut sums = rows;
+        for sum in &mut sums {
+            // SAFETY: as for the trait.
+            *sum = unsafe { Self::fold(Self::count_xor(*sum, query), width) };
+        }
+        // SAFETY: as for the trait.
+        unsafe { Self::min_of(sums) }
+    }
 }
 
 /// Implement [`Lanes`], one expression per method.
@@ -252,7 +275,7 @@ lanes! { ScalarLanes, 1, u64;
 pub(crate) mod x86 {
     //! The x86-64 lanes.
     #![allow(clippy::wildcard_imports, reason = "intrinsics are named by prefix")]
-    use super::Lanes;
+    use super::{GROUP, Lanes};
     use std::arch::x86_64::*;
 
     /// Eight lanes; needs [`Avx512Bits`](crate::cpu::features::Avx512Bits).
@@ -286,6 +309,20 @@ pub(crate) mod x86 {
     /// Four lanes; needs AVX2.
     pub(crate) struct Avx2Lanes;
 
+    /// Sum the bytes of each lane.
+    macro_rules! sum_bytes {
+        ($v:expr) => {
+            _mm256_sad_epu8($v, _mm256_setzero_si256())
+        };
+    }
+
+    /// Add the bytes of neighbouring lanes of two vectors.
+    macro_rules! halves {
+        ($a:expr, $b:expr) => {
+            _mm256_add_epi8(_mm256_unpacklo_epi64($a, $b), _mm256_unpackhi_epi64($a, $b))
+        };
+    }
+
     impl Avx2Lanes {
         /// Count the set bits of each byte of `a XOR b`: two table look-ups of nibbles.
         #[inline(always)]
@@ -308,7 +345,7 @@ pub(crate) mod x86 {
         fn load(from: *const u64) -> __m256i { _mm256_loadu_si256(from.cast()) }
         fn splat(value: u64) -> __m256i { _mm256_set1_epi64x(value as i64) }
         fn count_xor(a: __m256i, b: __m256i) -> __m256i {
-            _mm256_sad_epu8(Self::count_bytes(a, b), _mm256_setzero_si256())
+            sum_bytes!(Self::count_bytes(a, b))
         }
         fn count_and(a: __m256i, b: __m256i) -> __m256i {
             Self::count_xor(_mm256_and_si256(a, b), _mm256_setzero_si256())
@@ -329,6 +366,24 @@ pub(crate) mod x86 {
                 v = _mm256_add_epi64(v, _mm256_permute4x64_epi64::<0b01_00_11_10>(v));
             }
             v
+        }}
+        // Counts of bytes are added across the lanes of a row before they are summed: at most 8 for each of four lanes.
+        fn least(rows: [__m256i; GROUP], query: __m256i, width: usize) -> __m256i {{
+            let mut counts = rows;
+            for count in &mut counts {
+                *count = Self::count_bytes(*count, query);
+            }
+            let [a, b, c, d] = counts;
+            let (ab, cd) = match width {
+                1 => (_mm256_min_epi32(sum_bytes!(a), sum_bytes!(b)), _mm256_min_epi32(sum_bytes!(c), sum_bytes!(d))),
+                2 => (sum_bytes!(halves!(a, b)), sum_bytes!(halves!(c, d))),
+                _ => {
+                    let (ab, cd) = (halves!(a, b), halves!(c, d));
+                    let (low, high) = (_mm256_permute2x128_si256::<0x20>(ab, cd), _mm256_permute2x128_si256::<0x31>(ab, cd));
+                    return sum_bytes!(_mm256_add_epi8(low, high));
+                }
+            };
+            _mm256_min_epi32(ab, cd)
         }}
     }
 }
@@ -451,6 +506,17 @@ mod tests {
                 small.each::<L>(|a, b| L::multiply(a, b), |a, b| a * b, "multiply");
                 small.each::<L>(|a, b| L::add(a, b), |a, b| a + b, "add");
                 small.folds::<L>();
+                for width in [1, 2, 4, 8].into_iter().filter(|&width| width <= L::N) {
+                    let rows: Vec<u64> = self.a.iter().chain(self.b).copied().cycle().take(GROUP * L::N).collect();
+                    let query: Vec<u64> = self.b[..width].iter().copied().cycle().take(L::N).collect();
+                    let mut vectors = [L::splat(0); GROUP];
+                    for (vector, row) in vectors.iter_mut().zip(rows.chunks_exact(L::N)) {
+                        *vector = L::load(row.as_ptr());
+                    }
+                    let least = words::<L>(L::least(vectors, L::load(query.as_ptr()), width));
+                    let expected = rows.chunks_exact(width).map(|row| distance(row, &query[..width])).min();
+                    assert_eq!(expected.map(u64::from), least.into_iter().min(), "{width}");
+                }
             }
             self.masks::<L>();
         }

@@ -179,8 +179,12 @@ impl HammingCore {
 
     /// Return offsets, ids, distances; an empty array.
     fn nearest(&self, py: Python<'_>, queries: Slice<u64>, k: usize) -> PyResult<FoundHits> {
-        self.index.change(py, |index| index.prepare_nearest(&queries, k))?;
-        self.index.query(py, |index| Ok(hits_of(index, index.nearest(&queries, k)?)))
+        let nearest = |index: &Index| Ok(hits_of(index, index.nearest(&queries, k)?));
+        let count = |index: &Index| queries.len() / popcount::words_of(index.bits());
+        if !self.index.about(py, |index| Ok(index.is_prepared_nearest(count(index))))? {
+            self.index.change(py, |index| index.prepare_nearest(&queries, k))?;
+        }
+        self.index.query_unless(py, |index| index.is_quick(index.bits() as u32, count(index)), nearest)
     }
 
     /// Return offsets, ids, distances, by "jaccard" or "spherical" distance.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! scan    n * (SCAN * words of the tested prefix + READ * words / queries of the batch)
+//! alone   n * words * (ALONE + READ / queries)                                              (fewer than four queries)
 //! tables  sum over tables i of probes_i * (PROBE + ENTRY * words * n / 2^p_i) + TABLE / queries    (`blocks`)
 //! batch   sum over tables i of probes_i * (BATCH_PROBE + BATCH_ENTRY * words * n / 2^p_i)
 //!         + (TABLE + STREAM * bytes_i) / queries
@@ -11,7 +12,7 @@
 //! Tables are built if they are requested by name or announced by a radius; otherwise when the scans so far have cost
 //! as much more than tables would have as building them costs (the ski-rental rule: never more than twice the cost of
 //! an optimal choice in hindsight). What a comparison costs depends on the instruction set by a factor of ten, so SCAN
-//! is measured once per process and instruction set, in less than two milliseconds ([`ScanCosts`]); the other constants
+//! and ALONE are measured once per process and instruction set, in less than two milliseconds ([`ScanCosts`]); the other constants
 //! are latencies of memory, fitted to timings. Costs choose how to search, never what is found.
 
 use super::blocks::{Aim, Probing, Sample, Spec};
@@ -51,7 +52,11 @@ pub(crate) fn scan_cost(slots: usize, words: usize, radius: u32, queries: usize)
     // Half a word more than the prefix, for rows that pass it.
     let in_words = costs.word * (scan::tile::first_test(words, radius) as f64 + 0.5).min(words as f64);
     let pieces = scan::tile::enough_pieces(words, radius).filter(|_| costs.piece.is_finite());
-    let compare = pieces.map_or(in_words, |pieces| costs.piece * pieces as f64);
+    let compare = match pieces {
+        _ if queries < scan::FEW && words > 1 && words.is_power_of_two() => costs.alone * words as f64,
+        Some(pieces) if queries >= scan::FEW => costs.piece * pieces as f64,
+        _ => in_words,
+    };
     slots as f64 * (compare + READ * words as f64 / queries.clamp(1, 1024) as f64)
 }
 

@@ -25,6 +25,8 @@ const SHARD: usize = 1 << 22;
 const QUICK: f64 = 500_000.0;
 /// Minimum number of limited matches to gather before they are cut; few in tests, which must reach it.
 const MIN_GATHERED: usize = if cfg!(test) { 64 } else { 1 << 16 };
+/// Largest `k` for which the nearest rows so far are kept in order; few in tests, which must exceed it.
+const SORTED: usize = if cfg!(test) { 4 } else { 32 };
 /// Queries whose nearest rows are found by scan to learn the radius that tables need.
 const PROBED: usize = 32;
 /// Bytes for each fingerprint in which any tables fit: 24 of 36 bytes and a directory, or combinations of blocks.
@@ -150,6 +152,11 @@ impl Index {
             self.build(u32::from(radius), count, false)?;
         }
         Ok(())
+    }
+
+    /// Return true if [`Index::prepare_nearest`] has nothing to do for this number of queries.
+    pub fn is_prepared_nearest(&self, queries: usize) -> bool {
+        queries < 2 * PROBED && self.tail_rows.len() <= TAIL && !self.runs.is_empty()
     }
 
     /// Return true if [`Index::prepare`] would build nothing, now or later: the tables that pay exist, or none would
@@ -413,13 +420,7 @@ impl Index {
             }
             Ok((packed, count, truncated))
         };
-        // A single chunk cannot be shared: the calling thread searches it.
-        let parts = if count <= 1 {
-            vec![search_chunk(queries)?]
-        } else {
-            queries.par_chunks(chunk_of(count) * self.words).map(search_chunk).collect::<Result<Vec<_>>>()?
-        };
-        gather(&parts, count)
+        gather(&self.in_chunks(queries, search_chunk)?, count)
     }
 
     /// Return true if the calling thread does all of a search of one query in half a millisecond, without sharing.
@@ -449,15 +450,22 @@ impl Index {
         let sources = self.sources();
         let radii = self.deepening(&sources, count);
         let cancel = &CancelToken::current();
-        let parts = queries
-            .par_chunks(chunk_of(count) * self.words)
-            .map(|queries| {
-                let mut packed = self.nearest_of(&sources, queries, k, &radii, cancel)?;
-                self.order(&mut packed);
-                Ok((packed, queries.len() / self.words, Vec::new()))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        gather(&parts, count)
+        let search_chunk = |queries: &[u64]| {
+            let mut packed = self.nearest_of(&sources, queries, k, &radii, cancel)?;
+            self.order(&mut packed);
+            Ok((packed, queries.len() / self.words, Vec::new()))
+        };
+        gather(&self.in_chunks(queries, search_chunk)?, count)
+    }
+
+    /// Call a function with chunks of queries, in parallel. A single query cannot be shared: the calling thread searches
+    /// it.
+    fn in_chunks<T: Send>(&self, queries: &[u64], search: impl Fn(&[u64]) -> Result<T> + Sync) -> Result<Vec<T>> {
+        let count = queries.len() / self.words;
+        if count <= 1 {
+            return Ok(vec![search(queries)?]);
+        }
+        queries.par_chunks(chunk_of(count) * self.words).map(search).collect()
     }
 
     /// Return radii of growing cost at which tables still cost less than half of a scan.
@@ -548,17 +556,21 @@ impl Index {
         let mut best: Vec<Vec<(u32, u32)>> = vec![Vec::new(); count];
         for source in sources {
             let limits: Vec<u32> = best.iter_mut().map(|best| self.prune(best, k)).collect();
-            let shards = self.shards(source, count).into_par_iter().map(|(first, length)| {
+            let search_shard = |(first, length): (u32, usize)| {
                 let mut lists = alloc::try_with_capacity(count)?;
                 lists.resize_with(count, BestEffortVec::default);
                 let mut sink = NearestK { index: self, source, k, limits: limits.clone(), best: lists };
                 let fps = &source.fps[first as usize * self.words..][..length * self.words];
                 scan(self.kernel, self.words, fps, first, queries, &mut limits.clone(), cancel, &mut sink);
                 Ok(sink.best)
-            });
-            let lists = shards.collect::<Result<Vec<_>>>()?;
+            };
+            let shards = self.shards(source, count);
+            let lists: Result<Vec<_>> = match shards[..] {
+                [shard] => search_shard(shard).map(|list| vec![list]),
+                _ => shards.into_par_iter().map(search_shard).collect(),
+            };
             cancel.check()?;
-            for list in lists {
+            for list in lists? {
                 for (best, list) in best.iter_mut().zip(list) {
                     alloc::try_extend(best, &list.into_vec()?)?;
                 }
@@ -576,10 +588,15 @@ impl Index {
         if best.len() < k {
             return self.bits as u32;
         }
-        let order = |a: &(u32, u32), b: &(u32, u32)| a.0.cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1));
-        let limit = best.select_nth_unstable_by(k - 1, order).1.0;
+        let limit = best.select_nth_unstable_by(k - 1, |a, b| self.order_of(a, b)).1.0;
         best.truncate(k);
         limit
+    }
+
+    /// Compare (distance, row) by distance, ties by id.
+    #[inline]
+    fn order_of(&self, a: &(u32, u32), b: &(u32, u32)) -> std::cmp::Ordering {
+        a.0.cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1))
     }
 
     /// Sort packed matches by query, distance and id.
@@ -732,8 +749,8 @@ impl Sink for Collect<'_> {
     }
 }
 
-/// Keeps the `k` nearest of each query, in lists that are cut when they reach half more: the sooner a limit falls, the fewer rows
-/// pass it.
+/// Keeps the `k` nearest of each query: the sooner a limit falls, the fewer rows pass it. Short lists are kept in order,
+/// so that each row lowers it; longer ones are cut when they reach half more.
 struct NearestK<'a> {
     index: &'a Index,
     source: &'a Source<'a>,
@@ -744,12 +761,26 @@ struct NearestK<'a> {
 
 impl Sink for NearestK<'_> {
     fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
+        let (index, k) = (self.index, self.k);
         let best = &mut self.best[query as usize];
         let limit = &mut self.limits[query as usize];
-        for &row in self.source.rows_of(slot).iter().filter(|&&row| self.index.rows.is_alive(row)).take(self.k) {
+        for &row in self.source.rows_of(slot).iter().filter(|&&row| index.rows.is_alive(row)).take(k) {
             best.push((distance, row));
-            if best.len() >= self.k + self.k / 2 + 8 {
-                *limit = self.index.prune(best.values(), self.k).min(*limit);
+            let (length, list) = (best.len(), best.values());
+            if k > SORTED {
+                if length >= k + k / 2 + 8 {
+                    *limit = index.prune(list, k).min(*limit);
+                }
+                continue;
+            }
+            let mut at = length.saturating_sub(1);
+            while at > 0 && index.order_of(&list[at], &list[at - 1]).is_lt() {
+                list.swap(at - 1, at);
+                at -= 1;
+            }
+            list.truncate(k);
+            if let Some(last) = list.get(k - 1) {
+                *limit = last.0.min(*limit);
             }
         }
         *limit

@@ -1,4 +1,4 @@
-//! The measured cost of a scan: nanoseconds to compare a word and a 16-bit piece of one row.
+//! The measured cost of a scan: nanoseconds to compare a word and a 16-bit piece of one row, in a batch and alone.
 //!
 //! It depends on the instruction set by a factor of ten. It is measured once per process and set, in less than two
 //! milliseconds, on rows of which none passes the prefix test. Costs choose how to search, never what is found.
@@ -10,13 +10,15 @@ use super::{scan, tile};
 use crate::cancel::CancelToken;
 use crate::cpu::popcount::Kernel;
 
-/// Nanoseconds of comparisons in a batch, by the kernel in use.
+/// Nanoseconds of comparisons, by the kernel in use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ScanCosts {
-    /// One word of one row.
+    /// One word of one row, in a batch.
     pub(crate) word: f64,
-    /// One 16-bit piece of one row; infinite for kernels without that form.
+    /// One 16-bit piece of one row, in a batch; infinite for kernels without that form.
     pub(crate) piece: f64,
+    /// One word of one row of several, for few queries.
+    pub(crate) alone: f64,
 }
 
 /// Nanoseconds per word with AVX-512, on which the costs of counting entries of tables were fitted.
@@ -56,12 +58,14 @@ impl ScanCosts {
             (0..count).map(|_| next()).collect()
         };
         let (rows, queries) = (random(2 * ROWS), random(2 * QUERIES));
-        let nanoseconds = |words: usize, limit: u32| {
+        let nanoseconds = |words: usize, limit: u32, batch: usize| {
             let time = |_| {
                 let (mut count, mut limits) = (Count { hits: 0, limit }, [limit; QUERIES]);
                 let start = Instant::now();
-                let (rows, queries) = (&rows[..ROWS * words], &queries[..QUERIES * words]);
-                scan(kernel, words, rows, 0, queries, &mut limits, &CancelToken::default(), &mut count);
+                for queries in queries[..QUERIES * words].chunks(batch * words) {
+                    let limits = &mut limits[..batch];
+                    scan(kernel, words, &rows[..ROWS * words], 0, queries, limits, &CancelToken::default(), &mut count);
+                }
                 let time = start.elapsed().as_nanos() as f64;
                 std::hint::black_box(count.hits);
                 time / (ROWS * QUERIES) as f64
@@ -71,8 +75,9 @@ impl ScanCosts {
         };
         let pieces = tile::enough_pieces(2, PIECES_LIMIT).filter(|_| kernel != Kernel::Scalar);
         Self {
-            word: nanoseconds(1, WORD_LIMIT),
-            piece: pieces.map_or(f64::INFINITY, |pieces| nanoseconds(2, PIECES_LIMIT) / pieces as f64),
+            word: nanoseconds(1, WORD_LIMIT, QUERIES),
+            piece: pieces.map_or(f64::INFINITY, |pieces| nanoseconds(2, PIECES_LIMIT, QUERIES) / pieces as f64),
+            alone: nanoseconds(2, PIECES_LIMIT, 1) / 2.0,
         }
     }
 }
@@ -103,7 +108,7 @@ mod tests {
     fn measured_costs_are_plausible() {
         for kernel in Kernel::available() {
             let costs = ScanCosts::measure(kernel);
-            assert!(costs.word > 0.0 && costs.word < 1000.0, "{costs:?}");
+            assert!([costs.word, costs.alone].iter().all(|cost| (1e-9..1000.0).contains(cost)), "{costs:?}");
             assert_eq!(kernel != Kernel::Scalar, costs.piece.is_finite());
         }
         assert_eq!(ScanCosts::get(), ScanCosts::get());

@@ -1,6 +1,6 @@
 //! Shared parts of all forms of the scan: the tile, the prefix test, and the sink for matches.
 
-use crate::cpu::popcount::distance;
+use crate::cpu::popcount::{GROUP, distance};
 
 /// Receives the matches of a scan.
 pub(crate) trait Sink {
@@ -36,8 +36,6 @@ impl<T, F: FnMut(&mut T, u32, u32, u32)> Sink for Collector<T, F> {
 
 /// Words of a tile: 16 KiB, half of the smallest first-level cache in use.
 pub(crate) const TILE_WORDS: usize = 2048;
-/// Vectors of rows that share one branch.
-pub(super) const GROUP: usize = 4;
 /// Largest limit for which the first 32 bits are tested alone: P(pass) = 0.03% for a random row, 2% for the 64
 /// rows of a branch; at 7 and 8 it is 7% and 20%, and the branch costs more than the test saves.
 const HALF_LIMIT: u32 = 6;
