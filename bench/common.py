@@ -337,7 +337,19 @@ class Peer:
         return self.python.exists() if self.environment else importlib.util.find_spec(self.module) is not None
 
 
-SAME_NAME = ("datasketch", "drain3", "duckdb", "gaoya", "hnswlib", "jieba", "ppdeep", "pynear", "rensa", "rjieba")
+SAME_NAME = (
+    "datasketch",
+    "drain3",
+    "duckdb",
+    "gaoya",
+    "hnswlib",
+    "jieba",
+    "ppdeep",
+    "pynear",
+    "rabitqlib",
+    "rensa",
+    "rjieba",
+)
 PEERS = {
     **{name: Peer(name) for name in (*SAME_NAME, "scann", "simhash", "ssdeep", "usearch")},
     "daft": Peer("daft", ".venv-spark-rivals"),

