@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_series_equal
 
 import nearkin as nk
 import nearkin.polars as door
@@ -87,6 +88,18 @@ def test_distances_to_one_fingerprint() -> None:
     found = values(col("code").nk.hamming(col("code").first()), wide)
     assert nk.hamming(hashes, hashes[0]).tolist()[4:] == found[4:]
     assert ["code"] == wide.select(col("code").nk.hamming("code")).columns
+
+
+def test_a_series_has_the_methods_of_a_column() -> None:
+    texts: Any = pl.Series("body", ["one two three", "", None])
+    namespace = door.SeriesNamespace(texts)
+    for call in ("fingerprint", "signature", "tokens"):
+        expected = texts.to_frame().select(getattr(col("body").nk, call)()).to_series()
+        assert_series_equal(expected, getattr(namespace, call)())
+    codes: Any = pl.Series("code", [1, 2, None], dtype=pl.UInt64)
+    assert [0, 2, None] == codes.nk.hamming(1).to_list() == codes.nk.hamming(pl.Series([1, 1, 1])).to_list()
+    with pytest.raises(AttributeError, match=r"no nk\.dedup; it has fingerprint, signature, hamming and tokens"):
+        texts.nk.dedup()
 
 
 def test_batches_of_a_streaming_query_change_nothing() -> None:

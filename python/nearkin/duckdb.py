@@ -15,15 +15,15 @@ a relation as a stream of Arrow batches, so an index of the fingerprints is thei
 
 | type | fingerprint |
 |---|---|
-| integers up to 64 bits | their bits, in two's complement |
+| integers up to 64 bits | the bits of their type, in two's complement |
 | HUGEINT, UHUGEINT | 128 bits |
 | BIT | any width up to 1,024; the first bit is the highest |
 | BLOB | 8 bits per byte, all of one length |
 | VARCHAR | hexadecimal digits, the highest first |
 | UBIGINT[] | words of 64 bits, the lowest first |
 
-Values are those of `nearkin.fingerprint`, `nearkin.signature` and so on, bit for bit. NULL in an argument other than
-the recipe, or a text without features, gives NULL.
+Values are those of `nearkin.fingerprint`, `nearkin.signature` and so on, bit for bit. NULL in an argument, or a
+text without features, gives NULL; a recipe is not NULL.
 """
 
 from __future__ import annotations
@@ -120,9 +120,15 @@ def _constant(column: Any, name: str) -> Any:
     return values[0] if values else None
 
 
-@lru_cache(64)
-def _recipe(text: str | None, default: str | None = None) -> Recipe:
-    return Recipe.of(default if text is None else text)
+_parse = lru_cache(64)(Recipe.of)
+
+
+def _recipe(column: Any, default: str = str(Recipe())) -> Recipe:
+    """Return the recipe of a call; the default if it has no rows."""
+    text = _constant(column, "recipe")
+    if text is None and len(as_array(column)):
+        raise bad_parameter("recipe", "NULL", "a recipe, or no argument for the default")
+    return _parse(default if text is None else text)
 
 
 def _texts(column: Any, name: str = "text") -> Any:
@@ -137,7 +143,7 @@ def _hash_fingerprints(texts: Any, recipe: Recipe) -> tuple[Any, npt.NDArray[np.
 
 
 def _fingerprint(texts: Any, recipe: Any) -> Any:
-    parsed = _recipe(_constant(recipe, "recipe"))
+    parsed = _recipe(recipe)
     values, is_null = _hash_fingerprints(texts, parsed)
     return _bit_strings(values, parsed.bits, is_null)
 
@@ -145,7 +151,7 @@ def _fingerprint(texts: Any, recipe: Any) -> Any:
 def _fingerprint64(texts: Any, recipe: Any) -> Any:
     import pyarrow as pa
 
-    parsed = _recipe(_constant(recipe, "recipe"))
+    parsed = _recipe(recipe)
     if parsed.family == "simhash" and parsed.bits > 64:
         allowed = "a recipe of at most 64 bits, such as char:4|count|xxh3|simhash:64, or nk_fingerprint"
         raise bad_parameter("recipe", f"{parsed}, which has {parsed.bits} bits,", allowed)
@@ -157,7 +163,7 @@ def _signature_of_bits(value_bits: int) -> Callable[[Any, Any], Any]:
     names = {32: "nk_signature", 64: "nk_signature64"}
 
     def compute(texts: Any, recipe: Any) -> Any:
-        parsed = _recipe(_constant(recipe, "recipe"), DEFAULT_SIGNATURE)
+        parsed = _recipe(recipe, DEFAULT_SIGNATURE)
         if parsed.family == "minhash" and parsed.value_bits != value_bits:
             raise bad_parameter(
                 "recipe",
@@ -199,13 +205,20 @@ def _jaccard(a: Any, b: Any, recipe: Any) -> Any:
     arrays = as_array(a), as_array(b)
     is_null = nulls(arrays[0]) | nulls(arrays[1])
     values = np.zeros(len(is_null))
+    given = np.flatnonzero(~is_null)
     mask = pa.array(~is_null)
     left, right = (array.filter(mask) for array in arrays)
     if len(left) and is_string(left.type) and is_string(right.type):
         n = len(left)
         texts = _texts(pa.chunked_array([left, right]))
-        rows = np.arange(n)
-        values[~is_null] = similarity(texts, rows, rows + n, recipe=_recipe(_constant(recipe, "recipe")))
+        rows, parsed = np.arange(n), _recipe(recipe)
+        values[~is_null] = similarity(texts, rows, rows + n, recipe=parsed)
+        # A similarity of 0 may be that of a text without features.
+        count = signature if parsed.family == "minhash" else fingerprint
+        for side in (left, right):
+            unlike = np.flatnonzero(~is_null & (values == 0))
+            chosen = side.take(pa.array(np.searchsorted(given, unlike)))
+            is_null[unlike] = count(_texts(chosen), parsed, return_counts=True)[1] == 0
     elif len(left):
         values[~is_null] = minhash_similarity(_read_signatures(left, "a")[0], _read_signatures(right, "b")[0])
     return pa.array(values, mask=is_null)
@@ -263,7 +276,7 @@ def _dedup_lists(texts: Any, threshold: Any, recipe: Any) -> Any:
     result = _dedup(_texts(_elements(texts)), **options)
     table = result.clusters.to_arrow()
     rows = {name: table[name].to_numpy() + 1 for name in ("id", "representative")}
-    others = {name: table[name].to_numpy() for name in ("similarity", "reason")}
+    others = {name: table[name].to_numpy() for name in ("cluster", "distance", "similarity", "reason")}
     return _one_struct(a=rows["id"], b=rows["representative"], **others)
 
 
@@ -300,20 +313,23 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
     "nearkin_ssdeep_score": (_variadic(_ssdeep_score), "UTINYINT"),
     "nearkin_bands": (_variadic(_bands), "UBIGINT[]"),
     "nearkin_join": (_variadic(_join_lists), "STRUCT(a BIGINT[], b BIGINT[], distance USMALLINT[])"),
-    "nearkin_dedup": (_variadic(_dedup_lists), "STRUCT(a BIGINT[], b BIGINT[], similarity DOUBLE[], reason VARCHAR[])"),
+    "nearkin_dedup": (
+        _variadic(_dedup_lists),
+        "STRUCT(a BIGINT[], b BIGINT[], cluster BIGINT[], distance BIGINT[], similarity DOUBLE[], reason VARCHAR[])",
+    ),
 }
 """Functions in Python by name, and the types they return. They live as long as the process, because databases refer to
 them."""
 
 _HAMMING = "nearkin_hamming(a, typeof(a), b, typeof(b))"
 _MACROS = {
-    "nk_fingerprint": "(text) AS nearkin_fingerprint(text, NULL::VARCHAR), "
+    "nk_fingerprint": f"(text) AS nearkin_fingerprint(text, '{Recipe()}'), "
     "(text, recipe) AS nearkin_fingerprint(text, recipe)",
     "nk_fingerprint64": "(text, recipe) AS nearkin_fingerprint64(text, recipe)",
-    "nk_signature": "(text) AS nearkin_signature(text, NULL::VARCHAR), "
+    "nk_signature": f"(text) AS nearkin_signature(text, '{DEFAULT_SIGNATURE}'), "
     "(text, recipe) AS nearkin_signature(text, recipe)",
     "nk_signature64": "(text, recipe) AS nearkin_signature64(text, recipe)",
-    "nk_jaccard": "(a, b) AS nearkin_jaccard(a, b, NULL::VARCHAR), (a, b, recipe) AS nearkin_jaccard(a, b, recipe)",
+    "nk_jaccard": f"(a, b) AS nearkin_jaccard(a, b, '{Recipe()}'), (a, b, recipe) AS nearkin_jaccard(a, b, recipe)",
     "nk_ssdeep": "(data) AS nearkin_ssdeep(data)",
     "nk_ssdeep_score": "(a, b) AS nearkin_ssdeep_score(a, b)",
     "nk_bands": "(signature) AS nearkin_bands(signature, 0.8::DOUBLE), "
@@ -341,7 +357,8 @@ _MACROS = {
         ), clusters AS MATERIALIZED (
             SELECT ids, nearkin_dedup(texts, threshold::DOUBLE, recipe) AS found FROM lists
         )
-        SELECT unnest(list_select(ids, found.a)) AS id, unnest(list_select(ids, found.b)) AS representative,
+        SELECT unnest(list_select(ids, found.a)) AS id, unnest(found.cluster) AS cluster,
+            unnest(list_select(ids, found.b)) AS representative, unnest(found.distance) AS distance,
             unnest(found.similarity) AS similarity, unnest(found.reason) AS reason FROM clusters""",
 }
 """Macros by name, with parameters and body."""

@@ -12,6 +12,7 @@
 | `expr.nk.signature(recipe)` | Array(UInt32 or UInt64, num_perm) | `nearkin.signature` |
 | `expr.nk.hamming(other)` | UInt16 | `nearkin.hamming` |
 | `expr.nk.tokens(recipe)` | List(String) | `nearkin.words` |
+| `series.nk...` | the same | |
 | `frame.nk.dedup(...)` | the same schema, fewer rows | `nearkin.dedup` |
 
 Expressions work row by row, so a lazy query runs them batch by batch, in the streaming engine as well. Texts are read
@@ -42,7 +43,7 @@ with require_extra("polars", "nearkin.polars"):
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FrameNamespace", "LazyFrameNamespace", "TextNamespace"]
+__all__ = ["FrameNamespace", "LazyFrameNamespace", "SeriesNamespace", "TextNamespace"]
 
 
 @pl.api.register_expr_namespace("nk")
@@ -191,6 +192,36 @@ class TextNamespace:
             return _series(lists)
 
         return _map(self._expr, compute, pl.List(pl.String))
+
+
+@pl.api.register_series_namespace("nk")
+class SeriesNamespace:
+    """The methods of `pl.col(...).nk` on a Series: `series.nk`.
+
+    Parameters
+    ----------
+    series : polars.Series
+
+    Examples
+    --------
+    >>> import polars as pl, nearkin.polars
+    >>> pl.Series(["0f", "0e", None]).nk.hamming(15).to_list()
+    [0, 1, None]
+    """
+
+    def __init__(self, series: pl.Series) -> None:
+        self._series = series
+
+    def __getattr__(self, name: str) -> Callable[..., pl.Series]:
+        if name not in ("fingerprint", "signature", "hamming", "tokens"):
+            raise AttributeError(f"a series has no nk.{name}; it has fingerprint, signature, hamming and tokens")
+
+        def call(*arguments: Any) -> pl.Series:
+            values = [pl.lit(each) if isinstance(each, pl.Series) else each for each in arguments]
+            column = TextNamespace(pl.col(self._series.name))
+            return self._series.to_frame().select(getattr(column, name)(*values)).to_series()
+
+        return call
 
 
 @pl.api.register_dataframe_namespace("nk")

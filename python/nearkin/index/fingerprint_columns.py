@@ -83,7 +83,8 @@ class FingerprintColumn(NamedTuple):
             return cls(np.zeros((len(array), 1), np.uint64), missing, None)
         if types.is_integer(kind):
             values = array.fill_null(0).to_numpy(zero_copy_only=False)
-            words = values if values.dtype == np.uint64 else values.astype(np.int64).view(np.uint64)
+            # Two's complement of the type's own width.
+            words = np.ascontiguousarray(values).view(f"u{values.itemsize}").astype(np.uint64, copy=False)
             return cls(words.reshape(-1, 1), missing, None)
         if types.is_decimal128(kind) and kind.scale == 0:
             return cls(_fixed_rows(array.view(pa.binary(16)), missing, name, 16).view("<u8"), missing, None)
