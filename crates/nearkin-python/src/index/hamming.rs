@@ -158,23 +158,21 @@ impl HammingCore {
     /// Return offsets, ids, distances; with a limit also which queries had more.
     fn search(&self, py: Python<'_>, queries: Slice<u64>, radius: u32, limit: Option<usize>) -> PyResult<FoundHits> {
         let search = |index: &Index| Ok(hits_of(index, index.search(&queries, radius, limit)?));
+        let count = |index: &Index| queries.len() / popcount::words_of(index.bits());
         // A single query of a prepared index is answered directly, because its work would not be divided.
+        let quick = |index: &Index| index.is_quick(radius, count(index));
         let (prepared, result) = self.index.peek(py, |index| {
-            let count = queries.len() / popcount::words_of(index.bits());
-            let prepared = index.is_prepared(radius, count);
-            let quick = prepared && index.is_quick(radius, count);
-            Ok((prepared, if quick { Some(search(index)?) } else { None }))
+            let prepared = index.is_prepared(radius, count(index));
+            Ok((prepared, if prepared && quick(index) { Some(search(index)?) } else { None }))
         })?;
         if let Some(result) = result {
             return Ok(result);
         }
         if !prepared {
-            self.index.change(py, |index| {
-                let count = queries.len() / popcount::words_of(index.bits());
-                index.prepare(radius, count)
-            })?;
+            let few = |index: &Index| index.prepares_quickly(radius, count(index));
+            self.index.change_unless(py, few, |index| index.prepare(radius, count(index)))?;
         }
-        self.index.query(py, search)
+        self.index.query_unless(py, quick, search)
     }
 
     /// Return offsets, ids, distances; an empty array.

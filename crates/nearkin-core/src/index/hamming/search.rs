@@ -162,6 +162,16 @@ impl Index {
     /// Return true if [`Index::prepare`] would build nothing, now or later: the tables that pay exist, or none would
     /// pay.
     pub fn is_prepared(&self, radius: u32, queries: usize) -> bool {
+        self.has_shape(radius, queries, |gain| !gain.build && gain.settled)
+    }
+
+    /// Return true if [`Index::prepare`] would build nothing now, and only count what these queries cost.
+    pub fn prepares_quickly(&self, radius: u32, queries: usize) -> bool {
+        self.has_shape(radius, queries, |gain| !gain.build)
+    }
+
+    /// Return true if all runs are planned, and other tables would have a gain that is good.
+    fn has_shape(&self, radius: u32, queries: usize, is_good: impl Fn(&Gain) -> bool) -> bool {
         if self.tail_rows.len() > TAIL || self.runs.is_empty() || radius > self.bits as u32 {
             return false;
         }
@@ -173,8 +183,7 @@ impl Index {
             let wish = self.wish(run, radius, used, false);
             let Some((_, best)) = run.planned.iter().find(|(old, _)| *old == wish) else { return false };
             let Some((spec, probing)) = best else { return true };
-            let gain = self.gain(run, spec, probing, wish, queries);
-            !gain.build && gain.settled
+            is_good(&self.gain(run, spec, probing, wish, queries))
         })
     }
 
