@@ -1,10 +1,10 @@
-"""A newcomer's first steps: install the wheel in a fresh environment and run the examples of README and guides.
+"""A newcomer's first steps: install the wheel in a fresh environment and run the examples of README and pages.
 
     python tests/newcomer.py dist/nearkin-0.1.0-cp310-abi3-linux_x86_64.whl
 
 Runs outside of the checkout. Every Python example of the README and the documentation is run and its output compared,
-and so are the commands of README and guides. The import and the start of the command are timed. The main job also runs
-on the wheel without extras, and with each of its extras alone, in an environment of its own; an extra that the registry
+and so are the commands of all pages. The import and the start of the command are timed. The main job also runs on
+the wheel without extras, and with each of its extras alone, in an environment of its own; an extra that the registry
 does not give is named. `make newcomer` builds the wheel first.
 """
 
@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from consoles import PAGES, ROOT, differences, session
+from consoles import ROOT, differences, pages, session
 
 # Packages that the pages use in addition to nearkin, and the test runner.
 GUESTS = ["pytest"]
@@ -104,14 +104,15 @@ def examples(tools: Path, work: Path, environment: dict[str, str]) -> list[str]:
 
 
 def commands(tools: Path, home: Path, environment: dict[str, str]) -> list[str]:
-    """Run the commands of README and guides; return those that print something different."""
+    """Run the commands of all pages; return those that print something different."""
     failed = []
-    for name in PAGES:
-        folder = home / Path(name).stem
+    names = pages()
+    for name in names:
+        folder = home / name.replace("/", "-")
         folder.mkdir()
         page = (ROOT / name).read_text(encoding="utf-8")
         failed += differences(page, folder, session(folder, str(tools / "python"), environment))
-    say(f"{len(failed)} commands of {len(PAGES)} pages print something different")
+    say(f"{len(failed)} commands of {len(names)} pages print something different")
     return failed
 
 

@@ -173,6 +173,8 @@ def explain(
 def show_recipe(
     text: Annotated[str | None, typer.Argument(help="Recipe or preset (default: the default recipe).")] = None,
     bits: Bits = None,
+    length: Annotated[int | None, opt("Characters of a text: print how far edits move its SimHash.")] = None,
+    edits: Annotated[int, opt("With --length: number of replaced characters.")] = 1,
 ) -> None:
     """Print a recipe: its text form, its digest, and every field as JSON.
 
@@ -183,10 +185,18 @@ def show_recipe(
     7f432406a1e2e608
     {"bits":64,"case":"fold","cut":"uax29","family":"simhash","features":"...
 
-    nearkin recipe show 'word:3|count|xxh3|simhash:64'
+    nearkin recipe show 'char:4|count|xxh3|simhash:64' --length 100 --edits 2
     """
     parsed = parse_recipe(text, bits)
     say(f"{parsed}\n{parsed.digest}\n{parsed.to_json()}")
+    if length is not None:
+        from nearkin.theory import SIMHASH_RECALL, codes_radius, expected_distance
+
+        if (parsed.features, parsed.family, parsed.min_n) != ("char", "simhash", 0):
+            raise bad_parameter("--length", length, "a SimHash of n-grams, such as char:4|binary|xxh3|simhash:64")
+        mean = expected_distance(length, edits, parsed.bits, ngram=parsed.n)
+        within = f"{SIMHASH_RECALL:.1%} within {codes_radius(mean / parsed.bits, parsed.bits, SIMHASH_RECALL)}"
+        say(f"{length:,} characters, {edits:,} replaced: {mean:.1f} of {parsed.bits} bits differ, {within}")
 
 
 @app.add(threads=True)

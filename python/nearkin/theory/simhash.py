@@ -13,6 +13,10 @@ is 1 if a sum of signs is above 0. With S, X, Y sums of s, a, b fair signs
     p(s, a, b) = P[S + X > 0 ≥ S + Y] + P[S + Y > 0 ≥ S + X]
 
 exactly. Bits are independent, so a distance is Binomial(bits, p): it depends on the number of features only through p.
+
+An edit of a text changes the n-grams that contain the edited character. Of the N = L - n + 1 n-grams of L characters,
+s = N C(L - n, k) / C(L, k) are the same on average after k characters at random places are replaced, and a = b = N - s.
+About k n of N features change, so p is about √(2 k n / N) / π: `expected_distance` falls with the root of the length.
 """
 
 from __future__ import annotations
@@ -24,12 +28,14 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import bad_parameter, check_share
+from nearkin.errors import bad_parameter, check_count, check_share
 from nearkin.theory.banding import check_similarity
 from nearkin.theory.laws import binomial_probability
 
 SIMHASH_RECALL = 0.995
 """Default recall of `simhash_radius` for a pair at the threshold."""
+MAX_LENGTH = 1_000_000
+"""Maximum length of `expected_distance`, whose cost grows with it."""
 
 
 def simhash_difference(similarity: float) -> float:
@@ -184,6 +190,55 @@ def simhash_difference_of_sets(shared: int, left: int, right: int) -> float:
     sums = 2 * np.arange(shared + 1) - shared
     p_left, p_right = _positive_probability(sums, left), _positive_probability(sums, right)
     return float((_fair_binomial(shared) * (p_left * (1 - p_right) + (1 - p_left) * p_right)).sum())
+
+
+def expected_distance(length: int, edits: int, bits: int = 64, *, ngram: int = 4) -> float:
+    """Return the expected Hamming distance of a text's SimHash from that of an edited copy.
+
+    Parameters
+    ----------
+    length : int
+        Number of characters of the text, after normalisation; at least `ngram`.
+    edits : int
+        Number of replaced characters, at random places; 0 to `length`.
+    bits : int, default 64
+        Width of the fingerprint, 1 or more.
+    ngram : int, default 4
+        Characters of a feature, 1 or more, all features distinct and of equal weight.
+
+    Returns
+    -------
+    float
+        0 to `bits / 2`. Divided by `bits`, it is the probability that a bit differs, for `codes_radius`.
+
+    Raises
+    ------
+    ParameterError
+        A number out of range.
+
+    Notes
+    -----
+    It is the exact law at the mean number of common features, interpolated between two integers: the mean over random
+    places is up to 2% smaller. Cost: O(length).
+
+    Examples
+    --------
+    >>> from nearkin.theory import codes_radius, expected_distance
+    >>> [round(expected_distance(length, edits=1), 1) for length in (20, 100, 1000)]
+    [12.7, 5.6, 1.8]
+    >>> codes_radius(expected_distance(100, edits=1) / 64, 64, recall=0.995)
+    12
+    """
+    check_count("ngram", ngram, 1, MAX_LENGTH, f"1 to {MAX_LENGTH:,}")
+    check_count("length", length, ngram, MAX_LENGTH, f"{ngram} to {MAX_LENGTH:,} characters")
+    check_count("edits", edits, 0, length, f"0 to {length:,}, the length")
+    count = length - ngram + 1
+    shared = count * math.prod((length - edits - i) / (length - i) for i in range(ngram))
+    low = int(shared)
+    at_low, at_high = (
+        simhash_difference_of_sets(each, count - each, count - each) for each in (low, min(low + 1, count))
+    )
+    return check_count("bits", bits, 1, MAX_LENGTH, "1 or more") * (at_low + (shared - low) * (at_high - at_low))
 
 
 def _fair_binomial(n: int) -> NDArray[np.float64]:

@@ -1,0 +1,5 @@
+<?php
+require 'header.php';
+foreach ($articles as $article) {
+    echo $article['title'];
+}
