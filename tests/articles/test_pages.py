@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,18 @@ def test_the_pages_of_an_article_have_the_same_code_and_link_to_each_other(artic
     assert f"](article-{article}.md)" in pages[1]
     links = [{link.replace(".zh.md", ".md") for link in re.findall(r"\]\((\.\./[^)\s]+)\)", page)} for page in pages]
     assert links[0] == links[1]
+
+
+def test_pictures_are_those_of_their_tool_and_each_is_on_a_page(tmp_path: Path) -> None:
+    """tools/plot_articles.py computes every number in them again."""
+    subprocess.run([sys.executable, DOCS.parent / "tools" / "plot_articles.py", tmp_path], check=True)
+    drawn, stored = (
+        {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.svg")}
+        for folder in (tmp_path, DOCS / "articles" / "img")
+    )
+    assert stored == drawn
+    shown = [re.findall(r"\(img/(.*\.svg)\)", path.read_text("utf-8")) for path in DOCS.glob("articles/*.md")]
+    assert sorted(drawn) == sorted(name for names in shown for name in names)
 
 
 def test_a_missing_number_is_noticed() -> None:
