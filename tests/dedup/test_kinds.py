@@ -261,10 +261,16 @@ def test_a_kind_is_refused_where_it_sets_nothing(tmp_path: Path) -> None:
     for alone in (
         lambda: nk.compare("a", "b", kind="pages"),
         lambda: nk.contains([FOLLOW], [FOLLOW], kind="pages"),
-        lambda: nk.Store.create(tmp_path / "s", kind="pages"),
     ):
         with pytest.raises(ParameterError, match="pages counts the lines of a corpus"):
             alone()
+    with nk.Store.create(tmp_path / "s", kind="pages") as store:
+        for call in (
+            lambda: nk.dedup([FOLLOW], kind="pages", store=store),
+            lambda: nk.dedup([FOLLOW], kind="pages", against=store),
+        ):
+            with pytest.raises(ParameterError, match="counts lines as they are added"):
+                call()
     source = write_jsonl(tmp_path / "in.jsonl", {"0": FOLLOW})
     for extra in (("--unit", "line"), ("--family", "ssdeep")):
         check_message(2, "--kind", "dedup", source, "-o", tmp_path / "out", "--kind", "poems", *extra)

@@ -192,6 +192,28 @@ def _store_add(path: Path) -> None:
         store.check_and_add(TEXTS[40:60], [f"d{i}" for i in range(40, 60)], columns={"n": list(range(20))})
 
 
+def _page(number: int) -> str:
+    return f"news and sport and weather of the town\n{TEXTS[number]} {number * 7919}\nprinted by the press of the town"
+
+
+def _pages_old(path: Path) -> None:
+    with nk.Store.create(path / "store", kind="pages", max_pending=16) as store:
+        store.check_and_add([_page(i) for i in range(20)], [f"https://a.org/{i}" for i in range(20)])
+
+
+def _pages_add(path: Path) -> None:
+    with nk.Store.open(path / "store") as store:
+        store.check_and_add(
+            [_page(i) for i in range(20, 40)], [f"https://{'ab'[i % 2]}.org/{i}" for i in range(20, 40)]
+        )
+
+
+def _pages_state(path: Path) -> object:
+    stored = _store_state(path)
+    with nk.Store.open(path / "store") as store, store._reading():
+        return stored, [(site, repr(store._log.lines(site).pack())) for site in store._log.sites()]
+
+
 def _store_remove(path: Path) -> None:
     with nk.Store.open(path / "store") as store:
         store.remove(["d0", "d35"], missing_ok=True)
@@ -328,6 +350,7 @@ SAVERS: dict[str, Saver] = {
     "files merge": Saver(_files_old, _store_merge, _store_state),
     "store create": Saver(lambda path: None, _store_create, _store_state),
     "store add": Saver(_store_old, _store_add, _store_state),
+    "pages add": Saver(_pages_old, _pages_add, _pages_state),
     "store remove": Saver(_store_old, _store_remove, _store_state),
     "store expire": Saver(_store_old, _store_expire, _store_state),
     "store merge": Saver(_store_old, _store_merge, _store_state),

@@ -17,6 +17,7 @@ FILES = ("hamming, strings, scan", "bands", "digests", "vectors, codes", "family
 STORES = (
     "store create",
     "store add",
+    "pages add",
     "store remove",
     "store expire",
     "store merge",

@@ -257,7 +257,7 @@ def test_invalid_arguments_are_refused_by_the_client(service: FakeService) -> No
         (ParameterError, "k=0", lambda client: client.check(["a"], k=0)),
         (ParameterError, "limit of the service", lambda client: client.check(["a"], k=1001)),
         (ParameterError, "conflicts", lambda client: client.add(["a"], conflicts="ignore")),  # type: ignore[arg-type]
-        (ParameterError, "copies", lambda client: client.check_and_add(["a"], copies=True)),
+        (ParameterError, "sources", lambda client: client.check(["a"], sources=["a.org"])),
         (ParameterError, "shape", lambda client: client.search(np.zeros((2, 5), np.uint64))),
         (ParameterError, "progress", lambda client: client.check(["a"], progress=3)),  # type: ignore[arg-type]
     ]

@@ -29,7 +29,6 @@ class ThroughHTTP(StoreMachine):
     """Two clients of one service instead of two handles."""
 
     service: ThreadedService
-    counts_copies = False
 
     def begin(self, *arguments: Any, **options: Any) -> StoreSettings:
         """Create the store, its service, and two clients."""
@@ -48,6 +47,13 @@ class ThroughHTTP(StoreMachine):
         if self.handles:
             self.service.end()
         super().teardown()
+
+    def compare_copies(self, expected: list[int], counted: list[int]) -> None:
+        """Lines are added one by one, so the earlier ones do not count what follows."""
+        if self.reports and counted:
+            assert all(0 <= found <= count for found, count in zip(counted, expected, strict=True))
+        else:
+            super().compare_copies(expected, counted)
 
     def finish_merges(self) -> None:
         """Do nothing: the service finishes merges."""

@@ -450,6 +450,10 @@ def _create_store(path: Path, job: Job) -> Iterator[Store]:
 
     if "bands" in job.matching:
         raise bad_parameter("bands", job.matching["bands"], "--recall with a new store, whose bands follow from it")
+    if job.matching.get("kind") == "pages":
+        raise bad_parameter(
+            "kind", "'pages' with a new store", "`nearkin store create` and `nearkin store add` for pages"
+        )
     names = ("kind", "threshold", "radius", "recall", "verify", "differ", "empty")
     options = {name: job.matching[name] for name in names if name in job.matching}
     if not job.of_files and "measure" in job.matching:

@@ -569,6 +569,11 @@ def _stores_files(store: AnyStore) -> bool:
     return kind == "files"
 
 
+def is_of_pages(store: AnyStore) -> bool:
+    """Return whether a store has the kind `pages`."""
+    return store.settings.pages if _is_local(store) else bool(store.settings.get("pages"))
+
+
 def _location(store: AnyStore) -> str:
     """Return the folder of a store, or the URL of its service."""
     return str(store.path) if _is_local(store) else store.url

@@ -30,6 +30,7 @@ from nearkin.cli.store import (
     TokenFile,
     WhatToStore,
     group,
+    is_of_pages,
     open_store,
     print_results,
     read_batches,
@@ -74,6 +75,8 @@ def check(
     """
     if len(stores) > 1:
         raise bad_parameter("stores", " and ".join(stores), "one store; run the command for each")
+    from nearkin.dedup.boilerplate import page_source
+
     texts = text or []
     if not (inputs or texts):
         raise bad_parameter("inputs", "none", "files, - for standard input, or --text TEXT")
@@ -86,7 +89,9 @@ def check(
         progress = stack.enter_context(progress_bars(quiet=sys.stdout.isatty()))
         batches = read_batches(opened, reading, inputs or [], [], failures, progress, texts=texts, adding=False)
         for batch in stack.enter_context(closing(batches)):
-            print_results(batch.names, opened.check(batch.values, k=best, kind=batch.kind), as_json=as_json)
+            sources = list(map(page_source, batch.ids or batch.names)) if is_of_pages(opened) else None
+            results = opened.check(batch.values, k=best, kind=batch.kind, sources=sources)
+            print_results(batch.names, results, as_json=as_json)
     failures.exit()
 
 

@@ -96,16 +96,11 @@ class LineCounts:
 
     def append(self, texts: TextBatch) -> NDArray[np.int64]:
         """Count the lines of the next documents; return the number of visible characters of each."""
-        lines = split(texts, "line", 1)
-        hashes, documents = line_hashes(lines.texts), np.repeat(np.arange(len(lines.sizes)), np.diff(lines.ends))
-        order = np.lexsort((hashes, documents))
-        hashes, documents = hashes[order], documents[order]
-        first = np.ones(len(hashes), bool)
-        first[1:] = (hashes[1:] != hashes[:-1]) | (documents[1:] != documents[:-1])
-        self._hashes.append(hashes[first])
-        self._documents.append(documents[first] + self._count)
-        self._count += len(lines.sizes)
-        return lines.sizes[:, 1]
+        hashes, documents, visible = distinct_lines(texts)
+        self._hashes.append(hashes)
+        self._documents.append(documents + self._count)
+        self._count += len(visible)
+        return visible
 
     def finish(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """Return the hashes of the lines of all documents, and the document of each."""
@@ -156,6 +151,17 @@ class LineCounts:
 def line_hashes(lines: TextBatch) -> NDArray[np.uint64]:
     """Return 64 bits of the hash of each line."""
     return np.ascontiguousarray(content_hashes(lines)[0].reshape(-1, 2)[:, 0])
+
+
+def distinct_lines(texts: TextBatch) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the hashes of the lines of each text, each once, the number of the text, and its visible characters."""
+    lines = split(texts, "line", 1)
+    hashes, documents = line_hashes(lines.texts), np.repeat(np.arange(len(lines.sizes)), np.diff(lines.ends))
+    order = np.lexsort((hashes, documents))
+    hashes, documents = hashes[order], documents[order]
+    first = np.ones(len(hashes), bool)
+    first[1:] = (hashes[1:] != hashes[:-1]) | (documents[1:] != documents[:-1])
+    return hashes[first], documents[first], lines.sizes[:, 1]
 
 
 def _read_lines(documents: HashedDocuments, firsts: dict[int, int]) -> dict[int, str]:
@@ -246,11 +252,16 @@ def leave_out_lines(
 
 
 def _sources(documents: HashedDocuments) -> list[str]:
-    """Return the source of each document: the host in its column of sources, or what its id says."""
+    """Return the source of each document: that of its column of sources, or what its id says."""
     if (column := documents.columns.get("source")) is None:
         return [page_source(name) for name in documents.ids.to_list()]
-    values = ["" if value is None else str(value) for value in column.to_list()]
-    return [page_source(value) if _HOST.match(value) else value for value in values]
+    return list(map(named_source, column.to_list()))
+
+
+def named_source(value: object) -> str:
+    """Return the host of a URL, another value as it is, and "" for None."""
+    name = "" if value is None else str(value)
+    return page_source(name) if _HOST.match(name) else name
 
 
 def _hash_rest(
@@ -266,16 +277,9 @@ def _hash_rest(
 
     def look_up(rows: NDArray[np.int64]) -> TextBatch:
         texts: TextBatch = whole(rows)
-        rest: list[str | None] = to_values(texts, "texts") if is_arrow(texts) else list(texts)
-        order = np.argsort(source_of[rows], kind="stable")
-        groups = np.split(order, np.flatnonzero(np.diff(source_of[rows][order])) + 1)
-        for numbers in groups if len(rows) else ():
-            lines = frequent[source_of[rows[numbers[0]]]]
-            if len(lines):
-                left = without_lines([rest[number] or "" for number in numbers.tolist()], lines)
-                for number, text in zip(numbers.tolist(), left, strict=True):
-                    rest[number] = text
-        return rest
+        return without_lines_by_source(
+            to_values(texts, "texts") if is_arrow(texts) else list(texts), source_of[rows], frequent
+        )
 
     documents.look_up = look_up
     if calibrate and len(documents):
@@ -286,6 +290,22 @@ def _hash_rest(
         for buffer, rows in zip(buffers, candidate_source.hash(texts), strict=True):
             buffer.append(rows)
     documents.values, documents.counts = (buffer.finish() for buffer in buffers)
+
+
+def without_lines_by_source(
+    texts: Sequence[str | None], source_of: NDArray[np.int64], frequent: Sequence[NDArray[np.uint64]]
+) -> list[str | None]:
+    """Return texts without the frequent lines of their sources, which are given by the number of the source."""
+    rest = list(texts)
+    order = np.argsort(source_of, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(source_of[order])) + 1)
+    for numbers in groups if len(rest) else ():
+        lines = frequent[source_of[numbers[0]]]
+        if len(lines):
+            left = without_lines([rest[number] or "" for number in numbers.tolist()], lines)
+            for number, text in zip(numbers.tolist(), left, strict=True):
+                rest[number] = text
+    return rest
 
 
 def without_lines(texts: Sequence[str], frequent: NDArray[np.uint64]) -> list[str]:

@@ -451,6 +451,9 @@ class DedupConfig(_ClusterOptions):
             if settings is not None:
                 check_kind(args["kind"], settings, args)
             args = with_kind(args)
+        if settings is not None and getattr(settings, "pages", False):
+            allowed = "another kind: a store of pages counts lines as they are added, by check_and_add or store add"
+            raise bad_parameter("kind", "'pages' with a store", allowed)
         args = {name: value for name, value in args.items() if value is not None or name not in _FOLLOWING}
         if settings is None:
             return cls(**args)

@@ -63,6 +63,10 @@ class HashedDocuments:
         Returns what is compared of ascending rows instead of their texts: groups have the features of their documents.
     soundness : (n, 7) uint32 or None
         Counts of `nearkin._core.soundness` for the keep rule `best`.
+    whole : function or None
+        Returns the complete texts of ascending rows, if `look_up` leaves out some of their lines.
+    whole_values : (n, ...) array or None
+        Values of the complete texts then.
     """
 
     values: Values
@@ -75,6 +79,8 @@ class HashedDocuments:
     spill: SpillPolicy = IN_MEMORY
     feature_sets: Callable[[NDArray[np.int64]], FeatureSets] | None = None
     soundness: NDArray[np.uint32] | None = None
+    whole: LookUp | None = None
+    whole_values: Values | None = None
 
     def __len__(self) -> int:
         return len(self.counts)

@@ -128,8 +128,8 @@ def recipe_of_kind(kind: Any, recipe: Recipe | str | None) -> Recipe | str | Non
 
 def check_kind(kind: Any, settings: object, args: Mapping[str, Any]) -> None:
     """Raise ParameterError if a store has another setting than its kind, except those that the caller gives."""
-    wanted = dict(kind_options(kind, of_corpus=False))
-    for name, default in (("verify", "jaccard"), ("differ", ())):
+    wanted = dict(kind_options(kind))
+    for name, default in (("verify", "jaccard"), ("differ", ()), ("pages", kind == "pages")):
         wanted.setdefault(name, default)
     for name, value in wanted.items():
         found = getattr(settings, name, None)

@@ -492,9 +492,10 @@ def result_rows(result: CheckResult, documents: DocumentBatch) -> list[DocumentO
         result.distances.tolist(),
         result.similarities.tolist(),
         [UNSET] * count if matches is None else map(match_outputs, matches),
+        [UNSET] * count if result.copies is None else result.copies.tolist(),
         strict=True,
     )
-    names = ("id", "status", "match", "distance", "similarity", "matches")
+    names = ("id", "status", "match", "distance", "similarity", "matches", "copies")
     return [DocumentOutput(**dict(zip(names, row, strict=True))) for row in rows]
 
 
@@ -509,7 +510,9 @@ def matches_rows(results: Iterable[Iterable[StoredMatch]]) -> list[MatchesOutput
 
 
 def result_to_arrow(result: CheckResult, documents: DocumentBatch) -> bytes:
-    """Return an Arrow stream with the columns id (if there are ids), status, match, distance and similarity."""
+    """Return an Arrow stream with the columns id (if there are ids), status, match, distance, similarity, and copies
+    if they were counted.
+    """
     ids = own_ids(result, documents)
     columns: dict[str, Any] = {} if ids is None else {"id": pa.array(ids)}
     columns |= {
@@ -517,6 +520,7 @@ def result_to_arrow(result: CheckResult, documents: DocumentBatch) -> bytes:
         "match": _id_array(result.ids),
         "distance": pa.array(result.distances),
         "similarity": pa.array(result.similarities),
+        **({} if result.copies is None else {"copies": pa.array(result.copies)}),
     }
     return write_arrow(pa.table(columns).replace_schema_metadata({"verified": result.verified}))
 

@@ -278,7 +278,13 @@ class Client(DocumentStore):
     # Queries
 
     def check(
-        self, texts: Items, *, k: int | None = None, kind: Kind | None = None, progress: ShowProgress = None
+        self,
+        texts: Items,
+        *,
+        k: int | None = None,
+        kind: Kind | None = None,
+        sources: Iterable[str | None] | None = None,
+        progress: ShowProgress = None,
     ) -> CheckResult:
         """Return the result that each document would get; nothing is added. See `Store.check`.
 
@@ -289,6 +295,8 @@ class Client(DocumentStore):
         k : int, optional
             Include the k best matches of each document, up to the limit of the service.
         kind : {"digests", "bytes", "paths"}, optional
+        sources : iterable of str or None, one per text; optional
+            For the kind `pages`: the URL or the site of each page.
         progress : bool or function, optional
             Called after each request.
 
@@ -306,7 +314,10 @@ class Client(DocumentStore):
         if k is not None:
             self._check_k(k)
         with reporting(progress) as report:
-            return self._submit("/v1/check", self._upload(texts, None, None, kind), report, k=k)
+            columns = None if sources is None else {"source": list(sources)}
+            if columns is not None and not self._cached_info().settings.get("pages"):
+                raise bad_parameter("sources", "given", "None for a store of another kind than pages")
+            return self._submit("/v1/check", self._upload(texts, None, columns, kind), report, k=k)
 
     def search(self, values: Any, *, radius: int | None = None, k: int = 10) -> list[list[StoredMatch]]:
         """Return the nearest stored documents of fingerprints, signatures, digests or vectors.
@@ -484,12 +495,10 @@ class Client(DocumentStore):
         return _Upload(field, contents, id_list, columns_by_row(columns, count))
 
     def _add(self, new: NewDocuments) -> CheckResult:
-        if new.copies:
-            raise bad_parameter("copies", True, "False with a service: the store itself counts copies")
         path, as_lines = "/v1/check-and-add" if new.absorb else "/v1/add", new.conflicts == "report"
         with reporting(new.progress) as report:
             upload = self._upload(new.texts, new.ids, new.columns, new.kind)
-            return self._submit(path, upload, report, adds=True, as_lines=as_lines)
+            return self._submit(path, upload, report, adds=True, as_lines=as_lines, copies=new.copies)
 
     def _submit(
         self,
@@ -500,10 +509,13 @@ class Client(DocumentStore):
         k: int | None = None,
         adds: bool = False,
         as_lines: bool = False,
+        copies: bool = False,
     ) -> CheckResult:
         """Send documents in as many requests as they need, and concatenate the results."""
         verified = self._verification(upload) if as_lines and upload.count else ""
         has_matches, query = k is not None, {} if k is None else {"k": str(k)}
+        if copies and upload.count:
+            query["copies"] = "1"
         if not upload.count:
             # Without documents nothing is added; `/v1/add` without ids would assign row numbers.
             path, as_lines, query = "/v1/check", False, {}
@@ -519,7 +531,8 @@ class Client(DocumentStore):
                 self._check_count(len(result), payload.count)
             except (NearkinError, OSError) as error:
                 raise self._split_error(error, payload, upload.count) from None
-            results.append(replace(result, own_ids=own_ids if ids is None else ids) if adds else result)
+            result = replace(result, own_ids=own_ids if ids is None else ids) if adds else result
+            results.append(result if copies else replace(result, copies=None))
             report("send", stop, upload.count)
         result = CheckResult.concat(results)
         self._verified = result.verified
@@ -557,7 +570,9 @@ class Client(DocumentStore):
         similarities = np.array([_similarity(row.similarity) for row in rows], np.float64)
         matches = [list(map(_match, row.matches or ())) for row in rows] if has_matches else None
         status: Any = [row.status for row in rows]
-        result = CheckResult(status, [row.match for row in rows], distances, similarities, matches, verified)
+        copies = np.array([0 if row.copies is msgspec.UNSET else row.copies for row in rows], np.int64)
+        ids = [row.match for row in rows]
+        result = CheckResult(status, ids, distances, similarities, matches, verified, copies=copies)
         return result, [None if row.id is msgspec.UNSET else row.id for row in rows]
 
     def _parse_line(self, line: bytes) -> DocumentOutput:

@@ -4,7 +4,8 @@ Changes are executed by one thread, which passes all queued ones (up to `MAX_GRO
 call: one commit, one sync. Queries are executed by another thread with its own handle, so that they never wait for a
 commit; queued checks share a call too. The event loop never calls the store.
 
-Documents of several requests in one call get the results that one call each would give. If one of them is refused, the
+Documents of several requests in one call get the results that one call each would give; only numbers of copies, and
+frequent lines of pages, count those of the others too. If one of them is refused, the
 requests are executed one by one, so that each gets its own error.
 """
 
@@ -18,6 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -31,6 +33,7 @@ from nearkin.service.errors import DISK_FULL, Problem, disk_full, problem_from, 
 from nearkin.service.models import KEY
 from nearkin.service.settings import Limits
 from nearkin.service.telemetry import Metrics, log
+from nearkin.store.lines import site_names
 from nearkin.store.results import CheckResult
 from nearkin.store.store import Conflicts, Store
 
@@ -67,6 +70,8 @@ class Request:
         Idempotency key.
     line : int, optional
         Number of the first document's line, in a stream of lines.
+    copies : bool
+        True to count the documents that each kept one stands for.
     call : function of a store, optional
         For "call".
     future : asyncio.Future
@@ -78,13 +83,15 @@ class Request:
     k: int | None = None
     key: str | None = None
     line: int | None = None
+    copies: bool = False
     call: Callable[[Store], Any] | None = None
     future: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def can_join(self, other: Request) -> bool:
         """Return True if one call of the store can execute both requests."""
         left, right = self.documents, other.documents
-        if self.call is not None or (self.operation, self.k, left.kind) != (other.operation, other.k, right.kind):
+        own, others = ((it.operation, it.k, it.copies, it.documents.kind) for it in (self, other))
+        if self.call is not None or own != others:
             return False
         if type(left.items) is not type(right.items) or (left.ids is None) != (right.ids is None):
             return False
@@ -285,7 +292,11 @@ def execute_checks(store: Store, group: Sequence[Request]) -> list[Any]:
     if 1 < len(group) <= _SMALL_GROUP and all(len(request.documents) == 1 for request in group):
         return [result for request in group for result in execute_checks(store, [request])]
     try:
-        return _split_result(store.check(_join_documents(group).items, k=k, kind=kind), group)
+        documents = _join_documents(group)
+        sites = None
+        if store.settings.pages:
+            sites = site_names(documents.ids or [""] * len(documents), documents.columns)
+        return _split_result(store.check(documents.items, k=k, kind=kind, sources=sites), group)
     except _INPUT_ERRORS as error:
         if len(group) == 1:
             return [problem_from(error)]
@@ -320,7 +331,9 @@ class ChangeExecutor:
     def _execute(self, store: Store, group: Sequence[Request]) -> list[Any]:
         if group[0].call is not None:
             return [_execute_call(store, request) for request in group]
-        method = store.check_and_add if group[0].operation == "check-and-add" else store.add
+        method: Callable[..., CheckResult] = store.add
+        if group[0].operation == "check-and-add":
+            method = partial(store.check_and_add, copies=group[0].copies)
         # A batch is added as a whole or not at all.
         conflicts: Conflicts = "raise" if any(len(request.documents) > 1 for request in group) else "report"
         documents = _join_documents(group)

@@ -95,6 +95,7 @@ class DocumentOutput(Struct, kw_only=True):
     distance: Annotated[int | float, Meta(description="Distance to the match; -1 for a new document.")]
     similarity: Annotated[float | None, Meta(description="Verified similarity; null for a new document.")]
     matches: Annotated[list[MatchOutput], Meta(description="With k: the best matches.")] | UnsetType = UNSET
+    copies: Annotated[int, Meta(description="With copies: documents that the kept one stands for.")] | UnsetType = UNSET
 
 
 class BatchOutput(Struct):

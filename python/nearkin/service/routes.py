@@ -75,6 +75,7 @@ MaxMatches = Annotated[int | None, Query(ge=1, le=MAX_K, description="Number of 
 Radius = Annotated[int | None, Query(ge=0, le=1024, description="Maximum Hamming distance.")]
 RecipeText = Annotated[str | None, Query(description="Refuse the request unless this is the recipe of the store.")]
 Strict = Annotated[bool, Query(description="For NDJSON: the first bad line refuses all.")]
+Copies = Annotated[bool, Query(description="Count the documents that each kept one stands for.")]
 MissingOk = Annotated[bool, Query(description="Ignore ids that do not exist.")]
 Erase = Annotated[bool, Query(description="Erase the documents from every file now, by a merge.")]
 WithText = Annotated[bool, Query(description="Include the text.")]
@@ -100,10 +101,12 @@ store_router = APIRouter(tags=["store"], dependencies=[Depends(check_parameters)
 
 
 @store_router.post("/v1/check-and-add", responses=_RESULTS, openapi_extra=_CHANGE)
-async def check_and_add(request: WriteRequest, recipe: RecipeText = None, strict: Strict = False) -> Response:
+async def check_and_add(
+    request: WriteRequest, recipe: RecipeText = None, strict: Strict = False, copies: Copies = False
+) -> Response:
     """Check documents and add them: one, a batch (all or nothing), NDJSON (line by line) or Arrow; durable."""
     request.state.check_writable()
-    return await submit_documents(request, "check-and-add", recipe, strict=strict)
+    return await submit_documents(request, "check-and-add", recipe, strict=strict, copies=copies)
 
 
 @store_router.post("/v1/check", responses=_RESULTS, openapi_extra=_DOCUMENTS)
@@ -124,13 +127,13 @@ async def add(request: WriteRequest, recipe: RecipeText = None, strict: Strict =
 
 
 async def submit_documents(
-    request: HttpRequest, operation: Operation, recipe: str | None, *, strict: bool, k: int | None = None
+    request: HttpRequest, operation: Operation, recipe: str | None, *, strict: bool, **options: Any
 ) -> Response:
     """Check or add the documents of a request."""
     check_recipe(request, recipe)
     state, media_type = request.state, request.media_type
     settings, limits = state.store_settings, state.limits
-    submit = partial(state.submit, operation, k=k, key=request.idempotency_key)
+    submit: Callable[..., Awaitable[Any]] = partial(state.submit, operation, key=request.idempotency_key, **options)
     if media_type == NDJSON:
 
         async def process(lines: list[bytes], first: int) -> list[Row]:
@@ -153,7 +156,7 @@ async def submit_documents(
         return Response(encode_lines(results) + end_line(len(results)) + b"\n", media_type=NDJSON)
     if strict:
         raise bad_request("strict", "it is for NDJSON: a batch of JSON or Arrow is always all or nothing")
-    if media_type == ARROW and k is not None:
+    if media_type == ARROW and options.get("k") is not None:
         raise bad_request("k with an Arrow stream", "send JSON or NDJSON")
     documents = await read_body(request, documents_from_json, documents_from_arrow, settings=settings, limits=limits)
     result = await submit(documents)

@@ -178,6 +178,7 @@ class AppState:
         k: int | None = None,
         key: str | None = None,
         line: int | None = None,
+        copies: bool = False,
     ) -> asyncio.Future[CheckResult]:
         """Check or add the documents of a request, all or none; raise busy if the queue is full.
 
@@ -191,13 +192,15 @@ class AppState:
             Idempotency key.
         line : int, optional
             Number of the first document's line, in a stream of lines.
+        copies : bool, default False
+            Count the documents that each kept one stands for.
         """
         if key is not None and documents.ids is None:
             raise bad_request("an idempotency key for documents without ids", "give each document an id")
         if key is not None and any(KEY in row for row in documents.columns or ()):
             raise bad_request(f"a column {KEY!r} and an idempotency key", "rename the column")
         worker = self._check_store() if operation == "check" else self.check_writable()
-        return self._enqueue(worker, Request(operation, documents, k, key, line), len(documents))
+        return self._enqueue(worker, Request(operation, documents, k, key, line, copies), len(documents))
 
     def read(self, call: Callable[[Store], T]) -> asyncio.Future[T]:
         """Call a function of the store in the reader's thread."""

@@ -85,6 +85,8 @@ def _check_commit(log: Log, settings: StoreSettings, report: Progress) -> None:
         read_settings(settings.to_json(), str(place))
         snapshot.refresh()
         _check_texts(log, snapshot)
+        for site in log.sites():
+            log.lines(site)
     tick = megabyte_ticker(report, "verify", sum(segment.entry.bytes for segment in snapshot.segments))
     for segment in snapshot.segments:
         with _damage_at(segment.documents_path):

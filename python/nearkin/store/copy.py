@@ -26,6 +26,7 @@ from nearkin.store.kinds import StoreSettings, is_digest_recipe, make_settings
 from nearkin.store.kinds.base import StoreConfig
 from nearkin.store.kinds.texts import LoadTexts, TextSettings, call_loader, feature_hashes
 from nearkin.store.kinds.vectors import VectorSettings
+from nearkin.store.lines import PageBatch, site_names
 from nearkin.store.records import EXACT, MAX_COUNT, NEW, RecordedMatch, pack_extra, scatter
 from nearkin.store.snapshot import Snapshot
 
@@ -50,6 +51,9 @@ def copied_settings(old: StoreSettings, config: StoreConfig) -> StoreSettings:
         kind = "vector" if isinstance(config.recipe, Family) else "file" if is_digest_recipe(config.recipe) else "text"
         if kind != old.kind:
             raise mismatch("kind of documents", f"a store of {old.kind}s", f"a recipe of {kind}s")
+    pages = getattr(old, "pages", False)
+    if config.kind == "pages" and not pages:
+        raise mismatch("kind", "a store that has not counted lines", "pages: create one, and add what this one exports")
     names = ("threshold", "radius", "recall", "text", "verify", "differ", "empty")
     options = {name: getattr(config, name) for name in names}
     inherited: list[str] = []
@@ -69,6 +73,7 @@ def copied_settings(old: StoreSettings, config: StoreConfig) -> StoreSettings:
     for name in inherited:
         options[name] = getattr(old, name) if options[name] is None else options[name]
     has_texts = config.has_texts and options["text"] == "none" and options["verify"] not in ("signature", "none")
+    options["kind"] = "pages" if pages and config.kind in (None, "pages") else None
     return make_settings(StoreConfig(old.recipe if is_same_recipe else config.recipe, has_texts=has_texts, **options))
 
 
@@ -91,6 +96,7 @@ class StoreCopy:
     def run(self, report: Progress) -> None:
         """Copy all documents, batch by batch, with the times of their addition."""
         start, done, total = 0, 0, len(self._old)
+        self._copy_lines()
         while True:
             with self._old._open_snapshot() as snapshot:
                 rows = snapshot.live_rows(start, BATCH_DOCUMENTS)
@@ -99,10 +105,25 @@ class StoreCopy:
                 self._copy(snapshot, rows)
             start, done = int(rows[-1]) + 1, done + len(rows)
             report("copy", done, max(total, done))
+        # Pages that others have added since.
+        self._copy_lines()
         # Row numbers of removed documents may have been ids, so they are not given again.
         next_row = self._old.next_row
         with self._new._lock, self._new._writing() as state:
             self._new._set_state(replace(state, next_row=max(next_row, state.next_row)))
+
+    def _copy_lines(self) -> None:
+        """Copy the lines of all sites."""
+        new, sites = self._new, []
+        if new.settings.pages:
+            with self._old._open_snapshot() as snapshot:
+                sites = snapshot.log.sites()
+        for site in sites:
+            with self._old._open_snapshot() as snapshot:
+                lines = snapshot.log.lines(site)
+            with new._lock, new._writing() as state:
+                new._log.set_lines({site: lines})
+                new._set_state(state)
 
     def _copy(self, snapshot: Snapshot, rows: Ordinals) -> None:
         """Copy documents of the old store in one transaction."""
@@ -110,7 +131,11 @@ class StoreCopy:
         records, contents, ids = snapshot.records(rows), snapshot.contents(rows), snapshot.ids(rows)
         matches, columns = zip(*(snapshot.unpack_extra(extra) for extra in snapshot.extras(rows)), strict=True)
         items, is_known = self._items(snapshot, rows, records["status"], contents, matches)
-        hashed = new.hash_items(items, "digests" if new.settings.kind == "file" else None)
+        hashed = new.settings.hash(items, "digests" if new.settings.kind == "file" else None)
+        if new.settings.pages:
+            pages = PageBatch(items, site_names(ids, columns))
+            with new._open_snapshot():
+                hashed = pages.hash_rest(hashed, new.settings.source, new._log.lines)
         # A file may have been added by its digest alone, and a document without a text has none to hash.
         hashed.contents = np.frombuffer(b"".join(contents), "<u8").reshape(-1, 2).astype(np.uint64)
         hashed.lengths = records["length"].astype(np.uint64)

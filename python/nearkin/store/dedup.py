@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
@@ -40,7 +40,8 @@ from nearkin.io.arrow import is_arrow, to_values
 from nearkin.progress import Progress, ShowProgress, ignore_progress, ticker
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.base import Kind
-from nearkin.store.log import State
+from nearkin.store.lines import PageBatch, SiteLines
+from nearkin.store.log import Log, State
 from nearkin.store.memory import CACHE_BYTES
 from nearkin.store.records import (
     CONFLICT,
@@ -205,6 +206,27 @@ class BatchDeduplicator:
                 raise self._content_error(f"row {other} of the batch", number)
         return firsts
 
+    def leave_out_lines(self, pages: PageBatch, log: Log, snapshot: Snapshot | None = None) -> None:
+        """Hash pages without the frequent lines of their sites, in the open transaction.
+
+        With a snapshot those that will be added are counted first. A page that is stored, under any id and with any
+        result, counts already.
+        """
+        changed: dict[str, SiteLines] = {}
+
+        def read(site: str) -> SiteLines:
+            return changed.get(site) or log.lines(site)
+
+        if snapshot is not None:
+            decision = self.start()
+            self.find_known(snapshot, 0, decision)
+            firsts = np.flatnonzero((self._originals(decision) == self._numbers) & (decision.status < KNOWN))
+            counted = firsts[snapshot.find_contents(self.hashed.contents[firsts], any_status=True) < 0]
+            if len(counted):
+                changed = pages.count(counted, read)
+                log.set_lines(changed)
+        self.hashed = pages.hash_rest(self.hashed, self._settings.source, read)
+
     # Deciding
 
     def start(self) -> BatchDecision:
@@ -265,7 +287,21 @@ class BatchDeduplicator:
                 decision.status[number], decision.row[number], decision.other[number] = CONFLICT, -1, -1
 
     def _match(self, numbers: NDArray[np.int64], snapshot: Snapshot, start: int) -> Assignment:
-        """Return for each document the first stored one from row `start` on that matches."""
+        """Return for each document the first stored one from row `start` on that matches.
+
+        Pages that were stored before their lines were frequent are hashed with them. So pages search with them, too.
+        """
+        found = self._match_values(numbers, snapshot, start)
+        rest = np.flatnonzero(found.by < 0)
+        if self.hashed.whole_values is not None and len(rest):
+            compared, self.hashed = self.hashed, replace(self.hashed, values=self.hashed.whole_values)
+            again = self._match_values(numbers[rest], snapshot, start)
+            found.by[rest], found.similarity[rest] = again.by, again.similarity
+            self.hashed = compared
+        return found
+
+    def _match_values(self, numbers: NDArray[np.int64], snapshot: Snapshot, start: int) -> Assignment:
+        """Return the matches among the candidates of the values."""
         position, texts = self._cache.reserve(len(numbers))
         stored = snapshot.range(start, position)
         if 1 == len(numbers):
@@ -462,7 +498,7 @@ class BatchDeduplicator:
     def new_texts(self, decision: BatchDecision, added: NDArray[np.int64]) -> list[str | None]:
         """Return the texts of the documents being added; None for those that are not new."""
         positions = np.flatnonzero(decision.status[added] == NEW)
-        texts = self.hashed.look_up(added[positions])
+        texts = (self.hashed.whole or self.hashed.look_up)(added[positions])
         new: list[str | None] = to_values(texts, "texts") if is_arrow(texts) else list(texts)
         return scatter(new, positions, len(added))
 

@@ -7,6 +7,8 @@ added in steps of `ADDITION_SECONDS`, so by that time a document expires up to t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
@@ -15,10 +17,13 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import Ordinals
 from nearkin.errors import bad_parameter
+from nearkin.progress import Progress
 from nearkin.store.log import ADDITION_SECONDS
 from nearkin.store.records import Cell
 from nearkin.store.snapshot import Snapshot
 
+_BATCH = 4096
+"""Documents that are read in one transaction."""
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s?(?:(Z|z|UTC)|([+-])(\d\d):?(\d\d)?)?",
@@ -112,6 +117,38 @@ def _cell_time(cell: Cell) -> datetime | None:
     if isinstance(cell, bool) or cell is None or not 0 <= cell <= _MAX_SECONDS:
         return None
     return datetime.fromtimestamp(cell, timezone.utc)
+
+
+def find_expired(
+    open_snapshot: Callable[[], AbstractContextManager[Snapshot]],
+    column: str | None,
+    before: datetime,
+    report: Progress,
+) -> tuple[Ordinals, int]:
+    """Return the rows of a store that have expired, by a column or by addition, and the number without a time.
+
+    Raises
+    ------
+    ParameterError
+        No document has the column.
+    """
+    expired, start, undated, seen, has_column = [np.zeros(0, np.int64)], 0, 0, 0, column is None
+    while True:
+        with open_snapshot() as snapshot:
+            rows, total = snapshot.live_rows(start, _BATCH), len(snapshot)
+            if not len(rows):
+                break
+            if column is None:
+                old, without = find_by_addition(snapshot, rows, before)
+            else:
+                old, present, without = find_by_column(snapshot, rows, column, before)
+                has_column |= bool(present.any())
+        expired.append(old)
+        start, undated, seen = int(rows[-1]) + 1, undated + without, seen + len(rows)
+        report("expire", seen, max(total, seen))
+    if seen and not has_column:
+        raise bad_parameter("column", repr(column), "a column that documents of the store have")
+    return np.concatenate(expired), undated
 
 
 def find_by_column(

@@ -11,6 +11,7 @@ commit and never block. Writers queue.
 | `removed` | a tombstone: the row of a removed document, in the order of removal |
 | `segments` | two files of `segments/`: name, first and last row, documents, bytes |
 | `added` | when documents from a row on were added, up to `ADDITION_SECONDS` early: first row, Unix seconds |
+| `lines` | the counts of lines of a site of pages (`nearkin.store.lines`), checksum |
 | `outputs` | a folder of output that was committed and is not published yet (`nearkin.io.atomic_write`) |
 | `erased` | the number of a tombstone: its document and all removed before it are in no file, nor in the log |
 | `state` | settings and counters, with the exclusive or of all checksums |
@@ -30,7 +31,7 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from functools import reduce
@@ -55,6 +56,7 @@ from nearkin.errors import (
 from nearkin.index.ids import Id
 from nearkin.store.commits import CommitFile, CommitMark
 from nearkin.store.kinds.base import corrupt_file
+from nearkin.store.lines import SiteLines
 
 Mode = Literal["w", "r"]
 Sync = Literal["commit", "interval"]
@@ -101,6 +103,9 @@ _ERASED_TABLE = "CREATE TABLE IF NOT EXISTS erased (one INTEGER PRIMARY KEY CHEC
 """Stores of earlier versions get this table with their first erasure."""
 _ADDED_TABLE = "CREATE TABLE IF NOT EXISTS added (first INTEGER PRIMARY KEY, time INTEGER)"
 """Stores of earlier versions get this table with their next addition."""
+_LINES_TABLE = """CREATE TABLE IF NOT EXISTS lines (site TEXT PRIMARY KEY, pages INTEGER, error INTEGER, sum INTEGER,
+                                          counts BLOB)"""
+"""Stores of pages get this table with their first page."""
 
 
 def _tombstone_bytes(rows: Iterable[int]) -> list[bytes]:
@@ -111,6 +116,11 @@ def _tombstone_bytes(rows: Iterable[int]) -> list[bytes]:
 def _row_bytes(kind: str, rows: Iterable[Sequence[object]]) -> list[bytes]:
     """Return the bytes of outputs, or of entries of the segment list, that their checksums cover."""
     return [repr((kind, *row)).encode() for row in rows]
+
+
+def _lines_bytes(row: Sequence[Any]) -> bytes:
+    """Return the bytes of the lines of a site that their checksum covers; `row` has site, pages, error and counts."""
+    return repr(("lines", *row[:3])).encode() + row[3]
 
 
 @dataclass(frozen=True)
@@ -593,6 +603,10 @@ class Log:
             return value
         raise self._type_error(value)
 
+    def _has_table(self, name: str) -> bool:
+        """Return True unless an earlier version wrote the log, or nothing has needed the table."""
+        return self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None
+
     def _rows(self, query: str, types: tuple[type, ...], *values: object) -> list[Any]:
         """Return the rows of a query, whose values must have these types."""
         rows = self._connection.execute(query, values).fetchall()
@@ -752,7 +766,8 @@ class Log:
 
     def checksum(self) -> int:
         """Return the exclusive or of the checksums of all rows; for documents and texts, of the stored ones."""
-        rows = self._rows("SELECT sum FROM batches UNION ALL SELECT sum FROM texts", (int,))
+        tables = ("batches", "texts", "lines") if self._has_table("lines") else ("batches", "texts")
+        rows = self._rows(" UNION ALL ".join(f"SELECT sum FROM {table}" for table in tables), (int,))  # noqa: S608
         parts = _tombstone_bytes(row for _, row in self.tombstones()) + _row_bytes("output", self.outputs())
         parts += _row_bytes("segment", map(astuple, self.segments())) + _row_bytes("added", self.additions())
         return reduce(xor, (total for (total,) in rows), 0) ^ reduce(xor, store_sums(parts).tolist(), 0)
@@ -800,7 +815,7 @@ class Log:
 
     def additions(self, *, last_only: bool = False) -> list[tuple[int, int]]:
         """Return the first row and the time of each record of additions, in Unix seconds, in order; or the last one."""
-        if self._value("SELECT 1 FROM sqlite_master WHERE name = 'added'") is None:
+        if not self._has_table("added"):
             return []
         order = "DESC LIMIT 1" if last_only else "ASC"
         return self._rows(f"SELECT first, time FROM added ORDER BY first {order}", (int, int))  # noqa: S608 - ours
@@ -928,6 +943,38 @@ class Log:
             self._record(total for (total,) in rows)
             self._connection.execute(f"DELETE FROM {table} WHERE first <= ?", (last,))  # noqa: S608 - ours
 
+    # Lines of sites
+
+    def sites(self) -> list[str]:
+        """Return the sites whose lines are counted, in order."""
+        rows = self._rows("SELECT site FROM lines ORDER BY site", (str,)) if self._has_table("lines") else []
+        return [site for (site,) in rows]
+
+    def lines(self, site: str) -> SiteLines:
+        """Return the lines of a site, none for another site.
+
+        Raises
+        ------
+        CorruptStoreError
+            A row differs from its checksum.
+        """
+        query, types = "SELECT pages, error, counts, sum FROM lines WHERE site = ?", (int, int, bytes, int)
+        for *row, total in self._rows(query, types, site) if self._has_table("lines") else []:
+            with suppress(ValueError):
+                if total == store_sums([_lines_bytes([site, *row])])[0]:
+                    return SiteLines.unpack(*row)
+            raise self.corrupt(f"the lines of site {site!r} do not match their checksum; salvage the store")
+        return SiteLines()
+
+    def set_lines(self, sites: Mapping[str, SiteLines]) -> None:
+        """Write the lines of sites in place of earlier ones."""
+        self._connection.execute(_LINES_TABLE)
+        for site, lines in sites.items():
+            row = (site, *lines.pack())
+            total = int(store_sums([_lines_bytes(row)])[0])
+            self._record([total, *(old for (old,) in self._rows("SELECT sum FROM lines WHERE site = ?", (int,), site))])
+            self._connection.execute("INSERT OR REPLACE INTO lines VALUES (?, ?, ?, ?, ?)", (*row[:3], total, row[3]))
+
     # Tombstones
 
     def tombstones(self, after: int = 0) -> list[tuple[int, int]]:
@@ -951,7 +998,7 @@ class Log:
 
     def erased(self) -> int:
         """Return the number up to which removed documents are in no file, 0 if none was erased."""
-        if self._value("SELECT 1 FROM sqlite_master WHERE name = 'erased'") is None:
+        if not self._has_table("erased"):
             return 0
         return self._integer("SELECT number FROM erased") or 0
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import StoreSegment
-from nearkin.errors import NearkinError
+from nearkin.errors import NearkinError, warn_caller
 from nearkin.io.atomic_write import sync_folder
 from nearkin.io.output import replace_file
 from nearkin.store.commits import COMMITS_NAME, CommitFile, CommitMark, read_marks
@@ -105,6 +105,19 @@ def missing_commits(log: Log, mark: CommitMark) -> Loss | None:
     removals = max(mark.removals - state.removals, 0)
     name = f"commits-{state.sequence}"
     return Loss(name, state.next_row, stop, stop - state.next_row, removals, missing)
+
+
+def warn_of_losses(folder: Path, log: Log) -> None:
+    """Issue a RuntimeWarning if documents or commits are missing: those recorded in `lost/`, and new ones."""
+    mark, _ = read_marks(folder)
+    with log.reading():
+        loss = missing_commits(log, mark)
+    losses = read_losses(folder) + ([] if loss is None else [loss])
+    if losses:
+        warn_caller(
+            f"{folder}: {'; '.join(map(str, losses))}. Take back what is there by Store.adopt_lost, or nearkin store "
+            f"adopt; remove from {LOST_FOLDER}/ what you do without"
+        )
 
 
 def unlisted_segments(folder: Path, log: Log, names: list[str]) -> list[Loss]:

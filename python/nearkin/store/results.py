@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -11,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.errors import bad_parameter
 from nearkin.index.ids import Id
 from nearkin.io.tables import Tabular
 from nearkin.notebook import html_facts
@@ -241,6 +243,23 @@ class Expired:
     undated: int
     before: datetime
     dry_run: bool
+
+
+def export_lines(store: Store, documents: list[StoredDocument], *, include_duplicates: bool) -> Iterator[bytes]:
+    """Yield the exported line of each document.
+
+    Raises
+    ------
+    ParameterError
+        A column with the name of another field.
+    """
+    for document, own in zip(documents, export_fields(store, documents), strict=True):
+        if clash := own.keys() & document.columns.keys():
+            raise bad_parameter("columns", sorted(clash)[0], f"columns with other names than {', '.join(own)}")
+        line: dict[str, Any] = {**own, **document.columns}
+        if include_duplicates:
+            line |= {"status": document.status, "match": document.match}
+        yield json.dumps(line, ensure_ascii=False).encode() + b"\n"
 
 
 def export_fields(store: Store, documents: list[StoredDocument]) -> list[dict[str, Any]]:

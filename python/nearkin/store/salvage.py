@@ -27,6 +27,7 @@ from nearkin.store.filesystem import LOST_FOLDER, SEGMENT_FOLDER, new_store_fold
 from nearkin.store.kinds import StoreSettings, read_settings, repair_files
 from nearkin.store.kinds.base import corrupt_file
 from nearkin.store.kinds.vectors import FAMILY_FILE
+from nearkin.store.lines import PageBatch, SiteLines, site_names
 from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry, State
 from nearkin.store.lost import read_losses, same_documents
 from nearkin.store.memory import Budget
@@ -35,7 +36,8 @@ from nearkin.store.segment import Segment, SegmentHeader, write_segment
 from nearkin.store.snapshot import Snapshot
 
 Rows = NDArray[np.int64]
-_PENDING = "pending"
+_PAGES = 4096
+"""Pages whose lines are counted at once."""
 
 
 @dataclass
@@ -285,6 +287,21 @@ class _CopiedLog:
             yield batch, texts
             first, step = batch.first + len(batch), 1
 
+    def lines(self, result: Salvage) -> dict[str, SiteLines]:
+        """Return the lines of each site that match their checksum."""
+        found: dict[str, SiteLines] = {}
+        sites: list[str] = []
+        if self._log is not None:
+            with suppress(NearkinError, OSError), self._log.reading():
+                sites = self._log.sites()
+            for site in sites:
+                try:
+                    with self._log.reading():
+                        found[site] = self._log.lines(site)
+                except (NearkinError, OSError) as error:  # noqa: PERF203  # One site must not lose the others.
+                    result.damaged.append((str(self._log.folder / LOG_NAME), str(getattr(error, "reason", error))))
+        return found
+
     def is_complete(self, headers: dict[Path, SegmentHeader]) -> bool:
         """Return True if all pending documents and all segments on the list were read."""
         names = {header.name for header in headers.values()}
@@ -389,6 +406,22 @@ def _write_pending(
     return _open(work, work / SEGMENT_FOLDER / f"{header.name}.documents.nks", settings)
 
 
+def _restore_lines(log: Log, settings: StoreSettings, found: dict[str, SiteLines]) -> None:
+    """Write the lines of sites that the damaged log has, and count those of other sites over the kept pages."""
+    with log.writing():
+        snapshot, start = Snapshot(log, settings), 0
+        state = snapshot.refresh()
+        log.set_lines(found)
+        while len(rows := snapshot.live_rows(start, _PAGES)):
+            start, kept = int(rows[-1]) + 1, rows[snapshot.records(rows)["status"] == NEW]
+            columns = [snapshot.unpack_extra(extra)[1] for extra in snapshot.extras(kept)]
+            sites = site_names(snapshot.ids(kept), columns)
+            lost = np.array([at for at, site in enumerate(sites) if site not in found], np.int64)
+            if len(lost):
+                log.set_lines(PageBatch(snapshot.texts(kept), sites).count(lost, log.lines))
+        log.set_state(state)
+
+
 def _build(
     folder: Path,
     new: Path,
@@ -449,4 +482,6 @@ def _build(
                 created.state(), next_row=next_row, id_kind=kind, sequence=max(mark.sequence, sequence),
                 removals=max(mark.removals, removals),
             )  # fmt: skip
+        if settings.pages:
+            _restore_lines(created, settings, log.lines(result))
     result.documents = 0 if entry is None else entry.documents

@@ -28,6 +28,7 @@ from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.base import CandidateRows, corrupt_file
 from nearkin.store.kinds.texts import LoadTexts, call_loader, join_sets
 from nearkin.store.kinds.vectors import VectorSettings
+from nearkin.store.lines import PageBatch, site_names
 from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry, State
 from nearkin.store.memtable import Memtable
 from nearkin.store.records import (
@@ -320,6 +321,11 @@ class Snapshot:
         texts = call_loader(self._load_texts, self.ids(rows[new]), self.contents(rows[new]))
         return scatter(texts, new, len(rows))
 
+    def page_texts(self, rows: Ordinals) -> list[str | None]:
+        """Return the texts of pages without the frequent lines of their sites."""
+        columns = [self.unpack_extra(extra)[1] for extra in self.extras(rows)]
+        return PageBatch(self.texts(rows), site_names(self.ids(rows), columns)).without_lines(self.log.lines)
+
     def features(self, rows: Ordinals) -> list[NDArray[np.uint64] | None]:
         """Return the hashes of the features of rows; None for a document without them."""
         try:
@@ -338,8 +344,8 @@ class Snapshot:
             numbers, rows = np.concatenate([stored[0], numbers]), np.concatenate([stored[1], rows])
         return self._first_rows(len(names), numbers, rows, start)
 
-    def find_contents(self, contents: NDArray[np.uint64], start: int = 0) -> Ordinals:
-        """Return the first row from `start` on of a new document with each content, or -1.
+    def find_contents(self, contents: NDArray[np.uint64], start: int = 0, *, any_status: bool = False) -> Ordinals:
+        """Return the first row from `start` on of a new document, or one of any status, with each content, or -1.
 
         A document without features is a copy of nothing.
         """
@@ -352,7 +358,7 @@ class Snapshot:
         numbers, rows = np.concatenate([stored[0], numbers]), np.concatenate([stored[1], rows])
         pending = self.memtable.records(rows[len(stored[1]) :])
         records = np.concatenate([stored[2].view(self.record_type), pending])
-        kept = (records["status"] == NEW) & (records["features"] > 0)
+        kept = ((records["status"] == NEW) & (records["features"] > 0)) | any_status
         return self._first_rows(count, numbers[kept], rows[kept], start)
 
     def _documents_from(self, start: int) -> list[StoreSegment]:
@@ -525,6 +531,8 @@ class SnapshotRange:
     def texts(self, rows: Ordinals) -> TextBatch | FeatureSets:
         """Return the texts of ascending rows, or the features that the store keeps."""
         with self._open() as snapshot:
+            if snapshot.settings.pages:
+                return snapshot.page_texts(rows)
             if snapshot.settings.text != "features":
                 return snapshot.texts(rows)
             empty = np.zeros(0, np.uint64)

@@ -7,7 +7,6 @@ Writers queue.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
@@ -51,7 +50,6 @@ from nearkin.errors import (
     check_count,
     check_share,
     mismatch,
-    warn_caller,
 )
 from nearkin.families.base import Family
 from nearkin.index.ids import Id, IdKeys, Ids, check_ids
@@ -67,7 +65,6 @@ from nearkin.recipe.base import FrozenRecipe
 from nearkin.store import compaction, outbox
 from nearkin.store.backups import Backup, find_backup
 from nearkin.store.check import Finding, check_store, repair_store
-from nearkin.store.commits import read_marks
 from nearkin.store.copy import StoreCopy, copied_settings
 from nearkin.store.dedup import (
     BatchDecision,
@@ -86,11 +83,12 @@ from nearkin.store.dedup import (
     select_ids,
     take_ids,
 )
-from nearkin.store.expiry import cutoff, find_by_addition, find_by_column
-from nearkin.store.filesystem import LOST_FOLDER, check_local_fs, new_store_folder
+from nearkin.store.expiry import cutoff, find_expired
+from nearkin.store.filesystem import check_local_fs, new_store_folder
 from nearkin.store.kinds import StoreSettings, make_settings, read_settings, repair_files
 from nearkin.store.kinds.base import Kind, StoreConfig, StoreVerify, TextRule, corrupt_file
-from nearkin.store.kinds.texts import LoadTexts, feature_hashes, read_queries
+from nearkin.store.kinds.texts import LoadTexts, check_texts, feature_hashes, read_queries
+from nearkin.store.lines import PageBatch, read_pages, site_names
 from nearkin.store.log import (
     LOG_NAME,
     Log,
@@ -101,7 +99,7 @@ from nearkin.store.log import (
     compress_texts,
     split_batches,
 )
-from nearkin.store.lost import Loss, missing_commits, read_losses, record_missing_commits
+from nearkin.store.lost import record_missing_commits, warn_of_losses
 from nearkin.store.memory import MAX_BACKLOG, Budget
 from nearkin.store.records import (
     KNOWN,
@@ -109,7 +107,7 @@ from nearkin.store.records import (
     Columns,
     columns_by_row,
 )
-from nearkin.store.results import CheckResult, Expired, StoredDocument, StoredMatch, StoreStats, export_fields
+from nearkin.store.results import CheckResult, Expired, StoredDocument, StoredMatch, StoreStats, export_lines
 from nearkin.store.salvage import Adoption, Salvage, adopt_lost, salvage
 from nearkin.store.snapshot import Snapshot, SnapshotRange
 
@@ -166,7 +164,7 @@ class DocumentStore(ABC):
             "report" gives that document the status "conflict" and adds all others; `Client` then sends documents line
             by line, and the call is not atomic.
         copies : bool, default False
-            Also count the documents that each kept document stands for (`Store.get`). Not with `Client`.
+            Also count the documents that each kept document stands for (`Store.get`).
         progress : bool or function, optional
             True shows bars in a terminal or a notebook; a function is called with stage, done and total. The function
             must not use the store, because the call may have locked it.
@@ -440,28 +438,11 @@ class Store(DocumentStore):
                     pass
                 with suppress(OSError):
                     remove_abandoned(folder.parent)
-            store._warn_of_losses()
+            warn_of_losses(folder, log)
         except BaseException:
             log.close()
             raise
         return store
-
-    def _warn_of_losses(self) -> None:
-        """Issue a RuntimeWarning if documents or commits are missing."""
-        losses = self._losses()
-        if losses:
-            message = (
-                f"{self._folder}: {'; '.join(map(str, losses))}. Take back what is there by Store.adopt_lost, or "
-                f"nearkin store adopt; remove from {LOST_FOLDER}/ what you do without"
-            )
-            warn_caller(message)
-
-    def _losses(self) -> list[Loss]:
-        """Return what is missing: the records in `lost/`, and commits of which none was written yet."""
-        mark, _ = read_marks(self._folder)
-        with self._log.reading():
-            loss = missing_commits(self._log, mark)
-        return read_losses(self._folder) + ([] if loss is None else [loss])
 
     def close(self) -> None:
         """Close the store. Acknowledged changes are on the disk already. A closed store refuses every call."""
@@ -517,6 +498,7 @@ class Store(DocumentStore):
             if new.absorb:
                 self._check_texts()
             features = self._feature_hashes(hashed)
+            pages = self._page_batch(hashed, [""] * len(hashed) if keys is None else keys, cells)
             self._wait_for_flush()
             with self._lock:
                 batch = BatchDeduplicator(
@@ -524,12 +506,15 @@ class Store(DocumentStore):
                 )
                 decision, last_tombstone = batch.start(), self._snapshot.last_tombstone
                 # Other writers need not wait while a batch is compared. A single document is compared within its
-                # transaction, because another transaction costs more than the comparison.
-                if new.absorb and len(hashed.counts) > 1:
+                # transaction, because another transaction costs more than the comparison. So are pages, because
+                # other pages of their sites change how they are hashed.
+                if new.absorb and len(hashed.counts) > 1 and pages is None:
                     with self._reading() as state:
                         last_tombstone = self._snapshot.last_tombstone
                         batch.compare(self._snapshot, 0, state.next_row, decision)
                 with self._writing() as state:
+                    if pages is not None:
+                        batch.leave_out_lines(pages, self._log, self._snapshot)
                     if self._snapshot.last_tombstone != last_tombstone:
                         # A matching document may have been removed. Compare again, now that no other process writes.
                         decision = batch.start()
@@ -615,6 +600,17 @@ class Store(DocumentStore):
         self._on_commit.append(commit)
         return state
 
+    def _page_batch(
+        self, hashed: HashedDocuments, names: Iterable[object], columns: list[dict[str, Cell]] | None
+    ) -> PageBatch | None:
+        """Return the pages of a call, in a store of them; names are ids, whose sites columns may override."""
+        if not self._settings.pages:
+            return None
+        # Stored pages are compared without the lines that are frequent now.
+        self._cache.clear()
+        texts: Any = hashed.look_up(np.arange(len(hashed)))
+        return PageBatch(list(texts), site_names(list(names), columns))
+
     def _feature_hashes(self, hashed: HashedDocuments) -> list[bytes] | None:
         """Return the hashes of the features of documents, if the store keeps them."""
         if self._settings.text != "features":
@@ -633,7 +629,13 @@ class Store(DocumentStore):
     # Querying
 
     def check(
-        self, texts: Items, *, k: int | None = None, kind: Kind | None = None, progress: ShowProgress = None
+        self,
+        texts: Items,
+        *,
+        k: int | None = None,
+        kind: Kind | None = None,
+        sources: Iterable[str | None] | None = None,
+        progress: ShowProgress = None,
     ) -> CheckResult:
         """Compare documents with the store without adding them.
 
@@ -645,6 +647,8 @@ class Store(DocumentStore):
             Also return the k best matches of each text, most similar first, with their columns.
         kind : {"digests", "bytes", "paths"}, optional
             As for `check_and_add`.
+        sources : iterable of str or None, one per text; optional
+            For the kind `pages`: the URL or the site of each page, whose frequent lines are left out.
         progress : bool or function, optional
             True shows bars in a terminal or a notebook; a function is called with stage, done and total.
 
@@ -656,7 +660,7 @@ class Store(DocumentStore):
         Raises
         ------
         ParameterError
-            k below 1.
+            k below 1, or sources for a store of another kind.
         CorruptStoreError
             A damaged file.
         """
@@ -665,8 +669,15 @@ class Store(DocumentStore):
         self._check_texts()
         with _open_report(progress) as report:
             hashed = self._hash(texts, None, kind, report)
+            names = [""] * len(hashed) if sources is None else list(sources)
+            if len(names) != len(hashed) or (sources is not None and not self._settings.pages):
+                allowed = f"one per text, {len(hashed)}, and None for a store of another kind than pages"
+                raise bad_parameter("sources", f"{len(names)} sources", allowed)
+            pages = self._page_batch(hashed, names, [{"source": name} for name in names])
             with self._reading() as state:
                 batch = BatchDeduplicator(hashed, None, self._settings, self._cache, report, independent=True)
+                if pages is not None:
+                    batch.leave_out_lines(pages, self._log)
                 decision = batch.start()
                 batch.compare(self._snapshot, 0, state.next_row, decision)
                 matches = None if k is None else batch.best_matches(self._snapshot, k)
@@ -926,15 +937,7 @@ class Store(DocumentStore):
         ):
             for batch in self.iter_documents(ledger=ledger):
                 documents = [document for document in batch if include_duplicates or document.status == "new"]
-                for document, fields in zip(documents, export_fields(self, documents), strict=True):
-                    clash = fields.keys() & document.columns.keys()
-                    if clash:
-                        allowed = f"columns with other names than {', '.join(fields)}"
-                        raise bad_parameter("columns", sorted(clash)[0], allowed)
-                    line: dict[str, Any] = {**fields, **document.columns}
-                    if include_duplicates:
-                        line |= {"status": document.status, "match": document.match}
-                    stream.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                stream.write(b"".join(export_lines(self, documents, include_duplicates=include_duplicates)))
                 seen, written = seen + len(batch), written + len(documents)
                 report("export", seen, total)
         return written
@@ -1055,25 +1058,8 @@ class Store(DocumentStore):
         """
         time = cutoff(before, max_age, datetime.now(timezone.utc))
         self._check_open() if dry_run else self._check_writable()
-        expired, undated, seen, has_column = [np.zeros(0, np.int64)], 0, 0, False
         with reporting(progress) as report:
-            start, total = 0, len(self)
-            while True:
-                with self._reading():
-                    rows = self._snapshot.live_rows(start, _CHUNK_DOCUMENTS)
-                    if not len(rows):
-                        break
-                    if column is None:
-                        old, without = find_by_addition(self._snapshot, rows, time)
-                    else:
-                        old, present, without = find_by_column(self._snapshot, rows, column, time)
-                        has_column |= bool(present.any())
-                expired.append(old)
-                start, undated, seen = int(rows[-1]) + 1, undated + without, seen + len(rows)
-                report("expire", seen, max(total, seen))
-        if column is not None and seen and not has_column:
-            raise bad_parameter("column", repr(column), "a column that documents of the store have")
-        found = np.concatenate(expired)
+            found, undated = find_expired(self._open_snapshot, column, time, report)
         if not len(found):
             return Expired(0, undated, time, dry_run)
         if dry_run:
@@ -1651,6 +1637,9 @@ class Store(DocumentStore):
 
     def _hash(self, items: Items, keys: IdKeys | None, kind: Kind | None, report: Progress) -> HashedDocuments:
         self._check_open()
+        if self._settings.pages and not isinstance(items, HashedDocuments):
+            check_texts(items, kind)
+            items = read_pages(items)
         # Files may come hashed, by a reader that skips those that cannot be read.
         hashed = items if isinstance(items, HashedDocuments) else self._settings.hash(items, kind, report)
         if keys is not None and len(keys) != len(hashed.counts):

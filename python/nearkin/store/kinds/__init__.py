@@ -12,7 +12,7 @@ from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.digests.tlsh import TlshRecipe
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, StoreError, bad_parameter
 from nearkin.families.base import Family
-from nearkin.store.kinds.base import VERSION, StoreConfig, corrupt_file
+from nearkin.store.kinds.base import NEWEST_VERSION, StoreConfig, corrupt_file
 from nearkin.store.kinds.files import FileSettings
 from nearkin.store.kinds.texts import TextSettings
 from nearkin.store.kinds.vectors import VectorSettings, repair_family
@@ -50,6 +50,7 @@ def make_settings(config: StoreConfig) -> StoreSettings:
         "text": None if config.text in ("keep", "none") else config.text,
         "differ": config.differ,
         "empty": config.empty,
+        "kind": config.kind,
     }
     for name, value in of_texts.items():
         if value is not None:
@@ -98,9 +99,9 @@ def read_settings(text: str, place: str) -> StoreSettings:
     try:
         settings: dict[str, Any] = json.loads(text)
         version, kind = settings["version"], settings.get("kind", "texts")
-        if version > VERSION:
-            message = f"{place}: version {version} of a store; this nearkin reads up to {VERSION}, update it"
-            raise FormatVersionError(message, found=version, newest=VERSION)
+        if version > NEWEST_VERSION:
+            message = f"{place}: version {version} of a store; this nearkin reads up to {NEWEST_VERSION}, update it"
+            raise FormatVersionError(message, found=version, newest=NEWEST_VERSION)
         if kind not in _READERS:
             raise ValueError(f"unknown kind {kind!r}")
         return _READERS[kind](settings, place)

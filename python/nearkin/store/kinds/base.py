@@ -40,8 +40,8 @@ Kind = Literal["texts", "vectors"] | FileKind
 StoreVerify = Literal["jaccard", "containment", "indel", "words", "signature", "none"]
 """How a store verifies candidates."""
 
-VERSION = 1
-"""Version of the folder, raised when an older nearkin could misread it."""
+VERSION, NEWEST_VERSION = 1, 2
+"""Versions of the folder, raised when an older nearkin could misread it: of most stores, and of stores of pages."""
 
 _Index = TypeVar("_Index", bound="HammingIndex | BandIndex | DigestIndex")
 
@@ -136,7 +136,7 @@ class StoreConfig:
         if self.kind is not None:
             names = ("recipe", "threshold", "verify", "differ")
             args = {name: getattr(self, name) for name in names}
-            for name, value in with_kind({**args, "kind": self.kind}, of_corpus=False)["kind_set"]:
+            for name, value in with_kind({**args, "kind": self.kind})["kind_set"]:
                 object.__setattr__(self, name, value)
 
 
@@ -184,6 +184,7 @@ class WithoutTexts(KindSettings):
     needs_texts: ClassVar[bool] = False
     differ: ClassVar[tuple[str, ...]] = ()
     empty: ClassVar[Empty] = "keep"
+    pages: ClassVar[bool] = False
 
     def check_verify(self, verify: str, rules: tuple[str, ...]) -> None:
         """Accept everything: the values of a document verify its candidates."""

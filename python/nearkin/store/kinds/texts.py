@@ -48,6 +48,7 @@ from nearkin.io import Column, Corpus
 from nearkin.progress import Progress, ignore_progress
 from nearkin.recipe import Recipe
 from nearkin.store.kinds.base import (
+    NEWEST_VERSION,
     VERSION,
     CandidateRows,
     Kind,
@@ -100,6 +101,9 @@ class TextSettings(KindSettings):
         Rules that make similar texts different (`nearkin.dedup.distinguishers`); requires a comparison of texts.
     empty : {"keep", "drop"}
         Treatment of texts without features, which are copies of nothing: the store takes them, or refuses them.
+    pages : bool
+        True for the kind `pages`: main texts are compared without the frequent lines of their site
+        (`nearkin.store.lines`).
 
     Raises
     ------
@@ -115,6 +119,7 @@ class TextSettings(KindSettings):
     verify: StoreVerify = "jaccard"
     differ: tuple[str, ...] = ()
     empty: Empty = "keep"
+    pages: bool = False
     source: SimHashCandidates | MinHashCandidates = field(init=False, compare=False, repr=False)
     kind: ClassVar[str] = "text"
     distance_type: ClassVar[type] = np.int64
@@ -134,6 +139,10 @@ class TextSettings(KindSettings):
         if self.differ and (self.text == "features" or self.verify in ("signature", "none")):
             combination = f'text="{self.text}" and verify="{self.verify}"'
             raise bad_parameter("differ", combination, 'rules with text="keep", or texts=, and a verification by texts')
+        if self.pages and (self.text != "keep" or self.empty != "keep" or self.verify in ("signature", "none")):
+            found = f'text="{self.text}", empty="{self.empty}" and verify="{self.verify}"'
+            allowed = 'text="keep", empty="keep" and a verification by texts, from which lines are left out'
+            raise bad_parameter("kind", f"'pages' with {found}", allowed)
         if minhash and self.radius is not None:
             raise bad_parameter("radius", self.radius, "None with minhash, which has no radius; recall= instead")
         source = (
@@ -179,6 +188,7 @@ class TextSettings(KindSettings):
             verify,
             parse_differ(config.differ),
             "keep" if config.empty is None else config.empty,
+            config.kind == "pages",
         )
         if isinstance(settings.source, SimHashCandidates):
             # The store keeps the radius itself, so that a later rule for the default changes no store.
@@ -292,13 +302,14 @@ class TextSettings(KindSettings):
             "verify": self.verify,
             "differ": list(self.differ),
             "empty": self.empty,
+            **({"pages": True} if self.pages else {}),
             **summarize_family(self.source.summary(), self.verify)[0],
         }
 
     def to_json(self) -> str:
         """Return all settings as JSON with sorted keys."""
         settings = {
-            "version": VERSION,
+            "version": NEWEST_VERSION if self.pages else VERSION,
             "recipe": json.loads(self.recipe.to_json()),
             "recipe_digest": self.recipe.digest,
             "threshold": self.threshold,
@@ -307,11 +318,13 @@ class TextSettings(KindSettings):
             "text": self.text,
             "verify": self.verify,
         }
-        # Older stores have neither key.
+        # Older stores have none of these keys.
         if self.differ:
             settings["differ"] = self.differ
         if self.empty != "keep":
             settings["empty"] = self.empty
+        if self.pages:
+            settings["pages"] = True
         return encode_settings(settings)
 
     @classmethod
@@ -327,6 +340,7 @@ class TextSettings(KindSettings):
         """
         options = {name: settings[name] for name in ("threshold", "radius", "recall", "text", "verify")}
         options |= {"differ": tuple(settings.get("differ", ())), "empty": settings.get("empty", "keep")}
+        options["pages"] = settings.get("pages", False)
         recipe = Recipe.from_json(json.dumps(settings["recipe"]))
         check_digest(recipe, settings["recipe_digest"], place)
         return cls(recipe, **options)
