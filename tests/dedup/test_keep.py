@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import nearkin as nk
+from nearkin.dedup import texts as jobs
+from nearkin.dedup.boilerplate import count_sound
+from nearkin.dedup.candidates import MinHashCandidates
 from nearkin.dedup.config import engine_config
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import KeepKey, keep_columns, keep_order, missing_warnings, parse_keep
@@ -153,6 +157,29 @@ def test_unusual_texts_are_no_worse_than_their_parts(text: str) -> None:
     assert len(texts) > 3
     result = nk.dedup(texts, keep="best", threshold=0.1)
     assert 0 == result.kept[0]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"cluster": "components"}, {"kind": "pages"}, {"radius": 30}, {"labels": [(1, 2, True)]}]
+)
+def test_only_texts_with_candidates_are_scored(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
+    """The result is that of scores for all texts; a text that shares no band with another one is not read again."""
+    rng = random.Random(4)
+    texts = ["\n".join("".join(rng.choices("abcdefghij ", k=60)) for _ in range(3)) for _ in range(40)]
+    texts += [text.replace("a", "\ufffd", 1) for text in texts[:9]] + [text[:-9] for text in texts[5:12]] + ["", "!"]
+    scored: list[int] = []
+
+    def count(documents: HashedDocuments, rows: NDArray[np.int64]) -> None:
+        scored.append(len(rows))
+        count_sound(documents, rows)
+
+    monkeypatch.setattr(jobs, "count_sound", count)
+    result = nk.dedup(texts, keep="best", **options)
+    monkeypatch.setattr(MinHashCandidates, "share_bands", lambda source, values: np.ones(len(values), bool))
+    everything = nk.dedup(texts, keep="best", **options)
+    assert (result.kept, list(result.clusters.rows())) == (everything.kept, list(everything.clusters.rows()))
+    assert len(result.kept) < len(texts) - 9
+    assert scored == ([len(texts)] * 2 if {"radius", "labels"} & options.keys() else [28, len(texts) - 2])
 
 
 def test_dates_are_in_order_of_time() -> None:

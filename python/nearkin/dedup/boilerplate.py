@@ -15,18 +15,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import content_hashes
+from nearkin._core import content_hashes, soundness
 from nearkin.dedup.candidates import TextBatch, TextCandidateSource, Values
 from nearkin.dedup.candidates.base import chunk_ranges
 from nearkin.dedup.config import PassagesConfig
-from nearkin.dedup.documents import HashedDocuments, first_with_same_content
+from nearkin.dedup.documents import SOUND_COUNTS, HashedDocuments, first_with_same_content
 from nearkin.dedup.spill import SpillBuffer
 from nearkin.dedup.summary import LeftOutLine, LeftOutSummary, number_sources
 from nearkin.io import Column
@@ -176,6 +176,14 @@ def _read_lines(documents: HashedDocuments, firsts: dict[int, int]) -> dict[int,
     return result
 
 
+def count_sound(documents: HashedDocuments, rows: NDArray[np.int64]) -> None:
+    """Count the sound words of the documents of ascending rows, with all of their lines."""
+    documents.soundness = np.zeros((len(documents), SOUND_COUNTS), np.uint32)
+    complete = replace(documents, look_up=documents.whole or documents.look_up)
+    for part, texts in document_batches(complete, rows):
+        documents.soundness[part] = soundness(texts).reshape(-1, SOUND_COUNTS)
+
+
 def document_batches(
     documents: HashedDocuments, rows: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], TextBatch]]:
@@ -281,7 +289,7 @@ def _hash_rest(
             to_values(texts, "texts") if is_arrow(texts) else list(texts), source_of[rows], frequent
         )
 
-    documents.look_up = look_up
+    documents.look_up, documents.whole = look_up, whole
     if calibrate and len(documents):
         candidate_source.calibrate(look_up(np.arange(min(len(documents), _SAMPLE))), len(documents))
     # An empty batch has the types and widths of the family.

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import content_hashes, soundness
+from nearkin._core import content_hashes
 from nearkin.dedup.candidates import TextBatch, TextCandidateSource, Values
 from nearkin.dedup.checkpoint import HashLog
 from nearkin.dedup.spill import IN_MEMORY, SpillBuffer, SpillColumn, SpillPolicy, release
@@ -62,7 +62,7 @@ class HashedDocuments:
     feature_sets : function or None
         Returns what is compared of ascending rows instead of their texts: groups have the features of their documents.
     soundness : (n, 7) uint32 or None
-        Counts of `nearkin._core.soundness` for the keep rule `best`.
+        Counts of `nearkin._core.soundness` for the keep rule `best`; zeros for documents without candidates.
     whole : function or None
         Returns the complete texts of ascending rows, if `look_up` leaves out some of their lines.
     whole_values : (n, ...) array or None
@@ -145,17 +145,12 @@ def hash_texts(
     columns: dict[str, Column],
     timer: StageTimer | None = None,
     log: HashLog | None = None,
-    *,
-    sound: bool = False,
 ) -> HashedDocuments:
-    """Hash texts in memory, or a corpus, whose reading is a stage of the timer; with `log` only what is new.
-
-    With `sound` count their sound words too.
-    """
+    """Hash texts in memory, or a corpus, whose reading is a stage of the timer; with `log` only what is new."""
     if isinstance(texts, Corpus):
         if ids is not None:
             raise bad_parameter("ids", "ids with a Corpus", "None: a corpus reads its own id column")
-        return hash_corpus(texts, candidate_source, report, columns, timer, log, sound=sound)
+        return hash_corpus(texts, candidate_source, report, columns, timer, log)
     if not hasattr(texts, "__len__") and is_arrow(texts):
         # A stream is read once, and texts are needed again.
         texts = read_column(texts, "texts")
@@ -164,7 +159,7 @@ def hash_texts(
     sizes: list[Any] = [len(batch) if hasattr(batch, "__len__") else None for batch in batches]
     total: int | None = None if None in sizes else sum(sizes)
     few = total is not None and total <= _MAX_TEXTS
-    hasher = _BatchHasher(candidate_source, IN_MEMORY if few else SpillPolicy.into(None), log, sound=sound)
+    hasher = _BatchHasher(candidate_source, IN_MEMORY if few else SpillPolicy.into(None), log)
     if batches:
         candidate_source.calibrate(batches[0], sizes[0] if total is None else total)
     for batch in batches:
@@ -195,13 +190,11 @@ def hash_corpus(
     columns: dict[str, Column] | None = None,
     timer: StageTimer | None = None,
     log: HashLog | None = None,
-    *,
-    sound: bool = False,
 ) -> HashedDocuments:
     """Read and hash a corpus; the caller renames its extra columns to their uses."""
     timer = StageTimer() if timer is None else timer
     spill = SpillPolicy.into(corpus.spool_dir)
-    hasher, ids = _BatchHasher(candidate_source, spill, log, sound=sound), SpillColumn(spill)
+    hasher, ids = _BatchHasher(candidate_source, spill, log), SpillColumn(spill)
     extra: dict[str, SpillColumn] = {}
     numbered = corpus.id_column is None and corpus.format != "files"
     report_bytes = byte_reporter(corpus, report)
@@ -284,10 +277,8 @@ def _row_numbers(count: int) -> Column:
 class _BatchHasher:
     """Hashed batches so far."""
 
-    def __init__(
-        self, candidate_source: TextCandidateSource, spill: SpillPolicy, log: HashLog | None, *, sound: bool
-    ) -> None:
-        self._source, self._spill, self._log, self._sound = candidate_source, spill, log, sound
+    def __init__(self, candidate_source: TextCandidateSource, spill: SpillPolicy, log: HashLog | None) -> None:
+        self._source, self._spill, self._log = candidate_source, spill, log
         self._count = 0
         # The arrays of a single batch are used as they are.
         self._first: tuple[NDArray[Any], ...] = ()
@@ -299,8 +290,6 @@ class _BatchHasher:
     def append(self, texts: TextBatch) -> None:
         """Hash a batch, or take its hashes from the log."""
         arrays = self._hash(texts) if self._log is None else self._hash_logged(texts, self._log)
-        if self._sound:
-            arrays += (soundness(texts).reshape(-1, SOUND_COUNTS),)
         self._count += len(arrays[1])
         if not self._first and not self._buffers:
             self._first = arrays
@@ -335,10 +324,8 @@ class _BatchHasher:
         if not self._first and not self._buffers:
             # Arrays without rows, with the types and widths of the family.
             self.append([])
-        values, counts, contents, lengths, *sound = self._first or [buffer.finish() for buffer in self._buffers]
-        hashed = HashedDocuments(values, counts, contents, lengths, ids, columns, look_up, self._spill)
-        hashed.soundness = sound[0] if sound else None
-        return hashed
+        values, counts, contents, lengths = self._first or [buffer.finish() for buffer in self._buffers]
+        return HashedDocuments(values, counts, contents, lengths, ids, columns, look_up, self._spill)
 
 
 def check_distinct_ids(ids: Column, name: str) -> None:

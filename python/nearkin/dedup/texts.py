@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from nearkin.dedup.boilerplate import LineCounts, leave_out_lines
+from nearkin.dedup.boilerplate import LineCounts, count_sound, leave_out_lines
+from nearkin.dedup.candidates import MinHashCandidates
 from nearkin.dedup.checkpoint import HashLog, JobCheckpoint, describe_job, open_checkpoint
 from nearkin.dedup.config import DedupConfig, DedupOptions, parse_shrink_to
 from nearkin.dedup.constraints import read_constraints
@@ -394,7 +395,7 @@ def hash_inputs(
     if inputs.groups is not None:
         uses[GROUP] = inputs.groups
     columns = {use: as_column(cells) for use, cells in uses.items() if not isinstance(cells, str)}
-    new = hash_texts(inputs.texts, inputs.ids, source, report, columns, timer, log, sound=inputs.sound)  # type: ignore[arg-type]
+    new = hash_texts(inputs.texts, inputs.ids, source, report, columns, timer, log)  # type: ignore[arg-type]
     stored = {} if inputs.columns is None else _stored_columns(inputs, new)
     name_columns(inputs.texts, new, {use: cells if isinstance(cells, str) else None for use, cells in uses.items()})
     check_distinct_ids(new.ids, "ids")
@@ -433,7 +434,10 @@ def _run(
     logs = [None if checkpoint is None else HashLog(checkpoint, kind) for kind in ("documents", "older")]
     if inputs.groups is not None:
         with timer("hash"):
-            grouped = Groups.of(hash_inputs(inputs, UnhashedRows(), report, timer)[0])
+            documents = hash_inputs(inputs, UnhashedRows(), report, timer)[0]
+            if inputs.sound:
+                count_sound(documents, np.arange(len(documents)))
+            grouped = Groups.of(documents)
             new = grouped.hash(config, report, logs[0])
         result = run_stages(new, None, config, timer, report, labels, checkpoint)
         return grouped.expand(result, inputs.groups if isinstance(inputs.groups, str) else None)
@@ -449,6 +453,13 @@ def _run(
         parts = [new, older] if isinstance(older, HashedDocuments) else [new]
         with timer("boilerplate"):
             lines = leave_out_lines(parts, counts[: len(parts)], config.candidate_source)
+    if inputs.sound:
+        with timer("hash"):
+            family, rows = config.candidate_source, np.arange(len(new))
+            if isinstance(family, MinHashCandidates) and labels is None:
+                # Others are kept, in whichever order they are visited.
+                rows = np.flatnonzero(family.share_bands(new.values) & (new.counts > 0))
+            count_sound(new, rows)
     reference: ReferenceCorpus | None
     if not isinstance(older, HashedDocuments):
         reference = older

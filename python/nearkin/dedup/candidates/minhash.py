@@ -309,6 +309,19 @@ class MinHashCandidates:
         keys = values[:, : self.banding.num_bands] if self.keys else band_keys(values, self.banding)
         return np.ascontiguousarray(keys).view(np.int64)
 
+    def share_bands(self, values: Values) -> NDArray[np.bool_]:
+        """Return True for each row that shares a band with another one."""
+        keys, shared = self.band_keys(values), np.zeros(len(values), bool)
+        # Equal keys have equal bits at their end, which few others have in a table of this size.
+        mask = (1 << (8 * len(keys)).bit_length()) - 1
+        for band in keys.T:
+            buckets = band & mask
+            rows = np.flatnonzero(np.bincount(buckets, minlength=mask + 1)[buckets] > 1)
+            rows = rows[np.argsort(band[rows])]
+            equal = band[rows[1:]] == band[rows[:-1]]
+            shared[rows[1:][equal]] = shared[rows[:-1][equal]] = True
+        return shared
+
     def flat(self, values: Values) -> Values:
         """Return what an index takes of rows, one after another: keys or signatures."""
         return np.ascontiguousarray(values[:, : self.banding.num_bands] if self.keys else values).reshape(-1)
