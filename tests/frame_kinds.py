@@ -108,6 +108,9 @@ KINDS: dict[str, Callable[[Cells], Any]] = {
     "pyarrow dictionary": encoded,
     "pyarrow batch": lambda cells: table(cells).combine_chunks().to_batches()[0] if len(table(cells)) else table(cells),
     "pyarrow reader": lambda cells: table(cells, pa.string(), 3).to_reader(),
+    "records": lambda cells: (
+        [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)] or table(cells)
+    ),
     "a stream": lambda cells: Stream(table(cells, pa.large_string(), 2)),
     "datasets": dataset,
     "datasets shuffled": lambda cells: dataset(cells, shuffled=True),

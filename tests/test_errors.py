@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import nearkin as nk
@@ -53,6 +55,7 @@ def test_a_missing_file_is_a_file_not_found() -> None:
 
 UNTYPED: Any = nk
 """The package without its types, for arguments that a type checker refuses."""
+NEAR = nk.LSHIndex(filter="codes").fit(np.array([[1.0, 0.0, 0.0], [1.0, 0.5, 0.0], [0.0, 9.0, 0.0]]))
 WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "dedup int": (
         lambda _: UNTYPED.dedup(5),
@@ -101,6 +104,51 @@ WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda path: UNTYPED.HammingIndex.open(path / "a"),
         "a: no such file; give a file that `save` has written",
     ),
+    "Store": (lambda _: UNTYPED.Store("x"), "use Store.open(path), or Store.create(path) for a new store"),
+    "Store option": (lambda _: UNTYPED.Store("x", threshold=0.8), "use Store.open(path)"),
+    "LSHIndex": (lambda _: UNTYPED.LSHIndex(np.eye(3)), "vectors go to fit, as in LSHIndex().fit(X)"),
+    "LSHIndex name": (lambda _: UNTYPED.LSHIndex("hyperplane"), "use a family such as nearkin.families.Hyperplane(64)"),
+    "HammingIndex": (lambda _: UNTYPED.HammingIndex([1, 2]), "bits=a list is not allowed; use 1 to 1024; fingerprints"),
+    "BandIndex": (lambda _: UNTYPED.BandIndex(np.eye(3)), "an array of shape (3, 3) is not allowed; use 1 to 512; sig"),
+    "DigestIndex": (lambda _: UNTYPED.DigestIndex(["3:a:b"]), "digests go to add"),
+    "SimHash": (lambda _: UNTYPED.SimHash(["a"]), "nearkin.fingerprint hashes texts"),
+    "SimHash hash": (lambda _: UNTYPED.SimHash(hash="MD5"), "use md5:0 in place of 'MD5:0'"),
+    "MinHash": (lambda _: UNTYPED.MinHash(["a"]), "nearkin.signature hashes texts"),
+    "UrlPatterns": (lambda _: UNTYPED.UrlPatterns(["/a"]), "as in UrlPatterns().fit(items)"),
+    "vectors": (
+        lambda _: UNTYPED.dedup(pa.table({"v": [[1.0]]}), text="v"),
+        "pass vectors as an array: nearkin.dedup(",
+    ),
+    "vectors of pandas": (
+        lambda _: UNTYPED.dedup(pd.DataFrame({"v": [np.ones(2)]}), text="v"),
+        "text='v', a column of lists is not allowed; use a column of strings; pass vectors as an array: nearkin.dedup(",
+    ),
+    "vectors in a list": (
+        lambda _: UNTYPED.dedup([[1.0]]),
+        "text 0 is of type list; texts are str or None; pass vector",
+    ),
+    "no texts alone": (lambda _: UNTYPED.dedup([{"text": "a"}, "b"]), "a list whose item 1 is a str is not allowed"),
+    "records": (lambda _: UNTYPED.fingerprint([{"text": "a"}]), "pass [item['text'] for item in items]"),
+    "record column": (
+        lambda _: UNTYPED.dedup([{"body": "a"}]),
+        "text='text' is not allowed; use one of the columns 'body'",
+    ),
+    "hexadecimal": (lambda _: UNTYPED.hamming("ff", "0f"), "0 and 1, all of one length; `from_hex` reads hexadecimal"),
+    "digits": (lambda _: UNTYPED.hamming("10", "100"), "bits differs: 2 against 3"),
+    "digits of an index": (lambda _: UNTYPED.HammingIndex(bits=3).add(None, ["10"]), "bits differs: 2 against 3"),
+    "rows": (
+        lambda _: NEAR.search(np.eye(3)[:2], 1.1).ids_2d,
+        "queries have 0 to 2 matches is not allowed; use `resul",
+    ),
+    "Recipe": (lambda _: UNTYPED.Recipe("foo"), "recipe=foo is not allowed; use a preset (containment, default,"),
+    "Recipe preset": (lambda _: UNTYPED.Recipe("defualt"), "did you mean default?"),
+    "hashes": (lambda _: UNTYPED.explain({"a": 1}, hashes="MD5"), "did you mean md5?"),
+    "hashes jenkins": (lambda _: UNTYPED.explain({"a": 1}, hashes="jenkins"), "did you mean jenkins64?"),
+    "hashes function": (
+        lambda _: UNTYPED.explain({"a": 1}, hashes=list),
+        "the digits 0 and 1, all of one length, or",
+    ),
+    "planes": (lambda _: UNTYPED.explain({"a": 1, "b": 2}, planes=[[1, 2], [1]]), "planes=an array of shape (2,)"),
 }
 """Calls with a temporary folder, and what their messages say."""
 

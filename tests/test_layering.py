@@ -109,6 +109,15 @@ def test_no_package_reexports_the_name_of_its_module() -> None:
     assert [] == faults
 
 
+def test_digests_are_modules_below_the_root() -> None:
+    """`import nearkin.tlsh` gives the module `nk.tlsh`, whichever is first."""
+    for first in ("import nearkin.tlsh, nearkin.ssdeep", "from nearkin.digests import ssdeep, tlsh", "import nearkin"):
+        code = f"{first}; import nearkin.tlsh, nearkin.ssdeep; import nearkin as nk; from nearkin.digests import tlsh; "
+        code += "print(nearkin.tlsh is nk.tlsh is tlsh, nk.ssdeep.hash(b'') == nearkin.ssdeep.hash(b''))"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert "True True\n" == run.stdout
+
+
 def test_root_functions_named_like_a_package_stay_functions() -> None:
     """`nk.dedup` and `nk.explain` are functions, whatever is imported before or later.
 

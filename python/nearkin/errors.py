@@ -401,6 +401,14 @@ def newer_format(found: int, newest: int) -> FormatVersionError:
     return FormatVersionError(message, found=found, newest=newest)
 
 
+def refuse_data(name: str, value: object, allowed: str) -> None:
+    """Raise ParameterError if an array, or another object with a length, takes the place of a parameter."""
+    if hasattr(value, "__len__") and not isinstance(value, (str, Mapping)):
+        shape = getattr(value, "shape", None)
+        found = f"a {type(value).__name__}" if shape is None else f"an array of shape {shape}"
+        raise bad_parameter(name, found, allowed)
+
+
 def check_count(name: str, value: object, minimum: int, maximum: int, allowed: str) -> int:
     """Return an integer argument, of any integer type except bool, after checking its range.
 
@@ -425,7 +433,8 @@ def check_count(name: str, value: object, minimum: int, maximum: int, allowed: s
     except TypeError:
         number = None
     if number is None or isinstance(value, bool) or not minimum <= number <= maximum:
-        raise bad_parameter(name, repr(value) if number is None or isinstance(value, bool) else number, allowed)
+        found = excerpt(repr(value)) if number is None or isinstance(value, bool) else number
+        raise bad_parameter(name, found, allowed)
     return number
 
 

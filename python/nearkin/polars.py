@@ -75,7 +75,7 @@ class TextNamespace:
         Parameters
         ----------
         recipe : Recipe, str or None
-            A recipe with the family simhash, its text form or the name of a preset; None for the default, of 128 bits.
+            A recipe with the family simhash, its text form or the name of a preset; None for the fingerprint recipe.
 
         Returns
         -------

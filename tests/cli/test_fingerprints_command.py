@@ -154,10 +154,15 @@ def test_compare_reads_files_and_refuses_other_encodings(tmp_path: Path) -> None
 
 
 def test_recipe_prints_every_slot() -> None:
-    """The output is the text form, the digest and JSON, by default of the default recipe."""
+    """The output is the text form, the digest and JSON, by default of the fingerprint recipe; a note has the other."""
     recipe = nk.Recipe("word:3|count|xxh3|simhash:64")
     assert [str(recipe), recipe.digest, recipe.to_json()] == call("recipe", "show", str(recipe)).lines
     default = nk.Recipe()
+    for words in ((), ("default",)):
+        assert (
+            "document recipe, of dedup and stores: char:4|binary|xxh3|minhash:128" in call("recipe", "show", *words).err
+        )
+    assert "document recipe" not in call("recipe", "show", "minhash").err
     assert [str(default), default.digest, default.to_json()] == call("recipe", "show").lines
     assert str(default.with_(bits=64)) == call("recipe", "show", "--bits", "64").lines[0]
     assert json.loads(call("recipe", "show", "minhash").lines[2])

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import nearkin as nk
@@ -111,6 +115,79 @@ def test_cells_are_computed_on_access(size: int, monkeypatch: pytest.MonkeyPatch
     assert table.columns == {name: [row[name] for row in rows] for name in rows[0]} == copied.columns
     assert table["id"] is table["id"]
     assert "kept" in table["reason"]
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda texts, **options: nk.dedup(texts, **options),
+        lambda texts, **options: nk.dedup(texts, **options).clusters,
+        lambda texts, **options: nk.dedup(texts, links="all", near_misses=9, **options).pairs,
+        lambda texts, **_: nk.passages(texts, unit="line"),
+        lambda texts, **_: nk.leaks({"a": texts, "b": texts}),
+        lambda texts, **_: nk.decontaminate(texts, {"suite": texts[-1:]}),
+        lambda texts, **_: nk.explain(texts[-1]),
+        lambda texts, **_: nk.explain({texts[-1]: 1}, hashes="md5"),
+        lambda texts, **_: nk.compare(texts[-1], texts[0]),
+        lambda texts, **_: nk.evaluate({"a": 1, "b": 1}, {"a": texts[-1], "b": texts[0]}),
+    ],
+)
+def test_results_are_equal_if_their_values_are(run: Callable[..., object]) -> None:
+    """The same call gives an equal result, whatever it took; another text or option gives another one."""
+    texts = near_duplicates(60)
+    result = run(texts)
+    assert result == run(list(texts))
+    assert result != run([*texts[:-1], texts[0]])
+    assert result not in (None, 1, texts)
+
+
+def test_options_and_ids_are_values_of_a_result() -> None:
+    texts = near_duplicates(60)
+    result = nk.dedup(texts, ids=range(60))
+    assert result == nk.dedup(pd.DataFrame({"text": texts}))
+    assert result != nk.dedup(texts, ids=range(1, 61))
+    assert result != nk.dedup(texts, threshold=0.81)
+    assert nk.dedup(texts, radius=5, verify="none") == nk.dedup(texts, radius=5, verify="none")
+    vectors = np.random.default_rng(0).standard_normal((60, 8))
+    assert nk.dedup(vectors) == nk.dedup(vectors)
+    index = nk.LSHIndex().fit(vectors)
+    hits = index.nearest(vectors, 3)
+    assert hits == index.nearest(vectors, 3) != index.nearest(vectors, 2)
+    assert hits[0] == index.nearest(vectors[:1], 3)[0] != hits[1]
+    assert index.pairs(0.5) == index.pairs(0.5) != index.pairs(4.0)
+
+
+def test_packages_build_frames_of_tables() -> None:
+    """As `to_pandas` does, which needs no row for the names of columns."""
+    texts = near_duplicates(60)
+    tables = nk.dedup(texts), nk.dedup(texts, verify="none", radius=9, links="all")
+    for table in [each for result in tables for each in (result.clusters, result.pairs)]:
+        expected = table.to_pandas()
+        assert len(expected) > 3
+        pd.testing.assert_frame_equal(expected, pd.DataFrame(table))
+        assert expected.columns.tolist() == pl.DataFrame(table).columns == list(next(iter(table)))
+        assert (
+            table["similarity"][1:3] == pl.DataFrame(table)["similarity"].to_list()[1:3] or table["similarity"][1] != 1
+        )
+
+
+def test_records_are_a_frame() -> None:
+    """A list of dicts has columns, and keeps dicts; a key that a record lacks is missing there."""
+    records: list[dict[str, Any]] = [
+        {"body": "the same text", "id": 4, "n": 1},
+        {"id": 5, "n": 0},
+        {"body": "the same text", "id": 6, "n": 2},
+    ]
+    result = nk.dedup(records, text="body", id="id", keep="max:n")
+    assert [5, 6] == result.kept
+    assert 1 == result.summary["without_features"]
+    assert records[1:] == result.filter(records)
+    assert [1, 2] == [record["cluster_size"] for record in result.filter(records, weights="cluster_size")]
+    nested = [{"meta": {"body": "the same text"}}, {"meta": {"body": "the same text"}}]
+    assert [0] == nk.dedup(nested, text="meta.body").kept
+    assert [2] == nk.dedup(
+        ["one text", "two texts", "another text"], against=[{"text": "One text"}, {"text": "Two texts"}]
+    ).kept
 
 
 def test_the_representation_counts_documents() -> None:

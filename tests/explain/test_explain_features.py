@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from typing import Any
@@ -55,6 +56,30 @@ def test_named_hashes_give_the_fingerprint_of_simhash(name: str, weights: dict[s
 def test_a_named_hash_has_64_bits_unless_it_says_otherwise() -> None:
     for hashes, bits in (("md5", 64), ("md5:128", 128), ("one_at_a_time", 32), ("fnv1a:int64", 64)):
         assert bits == len(nk.explain({"a": 1}, hashes=hashes).bits)
+
+
+def test_a_function_is_a_hash() -> None:
+    """Integers have the digits of their two's complement: 64, or the multiple that the longest needs."""
+    known = {name: f"{value:064b}" for name, value in (("a", 5), ("b", 2**64 - 3))}
+    weights = {"a": 2, "b": -3}
+    expected = nk.explain(weights, hashes=known)
+    assert expected == nk.explain(weights, hashes={"a": 5, "b": -3}.__getitem__)
+    assert expected == nk.explain(weights, hashes=known.__getitem__)
+    assert expected != nk.explain(weights, hashes="md5")
+    wide = nk.explain(
+        weights, hashes=lambda name: int(hashlib.md5(name.encode(), usedforsecurity=False).hexdigest(), 16)
+    )
+    assert wide == nk.explain(weights, hashes="md5:128")
+
+
+@pytest.mark.parametrize("weights", [{"red": 3, "wine": 2}, ["red", "wine"], [("red", 1.5)], [3, 2]])
+def test_the_default_hash_is_that_of_simhash(weights: Any) -> None:
+    """Weights alone, without a recipe, have the fingerprint of `SimHash`."""
+    steps = nk.explain(weights)
+    assert nk.explain(weights, hashes="xxh3") == steps
+    features = dict(zip(steps.names, steps.weights, strict=True))
+    assert int(nk.SimHash().fingerprint([features])[0]) == steps.fingerprint
+    assert steps.fingerprint == nk.explain(weights, other=weights).a.fingerprint
 
 
 @given(WEIGHTS)
@@ -128,7 +153,6 @@ def test_long_lists_and_wide_rows_are_shortened_and_escaped() -> None:
 @pytest.mark.parametrize(
     ("weights", "arguments", "message"),
     [
-        ({"a": 1}, {}, "neither"),
         ({"a": 1}, {"hashes": "md5", "planes": [[1]]}, "both"),
         ({}, {"hashes": "md5"}, "no features"),
         ([], {"planes": [[1]]}, "no features"),

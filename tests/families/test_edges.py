@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from nearkin import errors
+from nearkin import errors, theory
 from nearkin.families import (
     ITQ,
     BitSampling,
@@ -208,9 +208,36 @@ def test_probes_are_counted_and_belong_to_families_with_margins() -> None:
     for name in ("random-fourier", "sparse-signs"):
         with pytest.raises(errors.ParameterError, match="margins"):
             made(name).fit(X).probes(X)
-    for name, limit in (("pstable-l2", 2), ("hyperplane", 1), ("cross-polytope", 7)):
+    for name, limit in (("pstable-l2", 2), ("hyperplane", 1), ("cross-polytope", 5)):
         family = made(name).fit(X)
         assert (10, family.num_hashes, limit) == family.probes(X).others.shape
         for count in (0, limit + 1, 1.5):
             with pytest.raises(errors.ParameterError, match="count"):
                 family.probes(X, count)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("d", [2, 3, 5, 8])
+def test_cross_polytopes_of_few_dimensions_have_their_law_for_each_pair(d: int) -> None:
+    """By a Gaussian rotation. Hadamard transforms, whose rotations of a plane are few, have it on average alone."""
+    rng = np.random.default_rng(d)
+    departs = []
+    for _ in range(8):
+        x, y = np.linalg.qr(rng.standard_normal((d, 2)))[0].T
+        pair = np.stack([x, 0.8 * x + 0.6 * y])
+        law = float(CrossPolytope().fit(pair).collision_probability(0.8))
+        agreement = [
+            float(np.equal(*CrossPolytope(8192, rotation=rotation, seed=1).fit(pair).transform(pair)).mean())
+            for rotation in ("auto", "gaussian", "hadamard")
+        ]
+        # Six standard deviations of 8,192 functions: a probability of 2e-9 for each of 32 pairs.
+        assert abs(law - agreement[0]) <= 6 * np.sqrt(law * (1 - law) / 8192)
+        assert agreement[0] == agreement[1]
+        departs.append(abs(agreement[2] - float(theory.cross_polytope(0.8, 1 << (d - 1).bit_length()))))
+    assert max(departs) > 0.04
+
+
+def test_cross_polytopes_of_more_dimensions_rotate_by_hadamard_transforms() -> None:
+    X = vectors(20, 9)
+    values = [CrossPolytope(9, rotation=rotation).fit(X).transform(X) for rotation in ("auto", "hadamard", "gaussian")]
+    assert np.array_equal(values[0], values[1])
+    assert not np.array_equal(values[0], values[2])

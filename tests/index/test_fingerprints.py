@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.errors import MismatchError, ParameterError
-from nearkin.index.fingerprints import from_bytes, from_hex, from_signed, to_bytes, to_hex, to_signed
+from nearkin.index.fingerprints import from_bytes, from_hex, from_integers, from_signed, to_bytes, to_hex, to_signed
 from strategies import random_fingerprints
 
 
@@ -114,6 +114,29 @@ def test_integers_of_every_form_are_one_fingerprint_each(values: list[int]) -> N
     assert small.tolist() == from_bytes(to_bytes(small, 7), 7).tolist()
 
 
+@given(st.data(), st.integers(1, 200))
+def test_digits_are_fingerprints(data: st.DataObject, bits: int) -> None:
+    """Strings of digits have the distance of the integers that they write, alone, in lists, and in an index."""
+    texts = data.draw(st.lists(st.text("01", min_size=bits, max_size=bits), min_size=2, max_size=4))
+    expected = [sum(a != b for a, b in zip(texts[0], text, strict=True)) for text in texts]
+    assert expected == [nk.hamming(texts[0], text) for text in texts]
+    assert expected[1] == nk.hamming(list(texts[0]), list(texts[1]))
+    rows = from_integers((int(text, 2) for text in texts), bits)
+    if bits > 1:
+        assert expected == np.asarray(nk.hamming(texts[0], texts)).tolist()
+        assert expected == np.asarray(nk.hamming(rows[0], texts, bits=bits)).tolist()
+        index = nk.HammingIndex(bits)
+        index.add(range(len(texts)), np.array(texts))
+        assert sorted(expected) == index.search(texts[0], bits).distances.tolist()
+
+
+def test_bits_of_explain_are_fingerprints() -> None:
+    """The distance of what `explain` writes is that of the fingerprints."""
+    texts = ["the quick brown fox", "the quick brown dog"]
+    a, b = nk.fingerprint(texts)
+    assert nk.hamming(a, b, bits=128) == nk.hamming(*(nk.explain(text).bits for text in texts))  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -127,7 +150,7 @@ def test_integers_of_every_form_are_one_fingerprint_each(values: list[int]) -> N
         (np.array([1.0]), "a=an array of float64 is not allowed; use uint64"),
         (np.array([1], dtype=object), "a=an array of object is not allowed; use uint64"),
         ([True], "a=an array of bool is not allowed; use uint64"),
-        (["a"], "a=an array of <U1 is not allowed; use uint64"),
+        (["a"], "a=['a'] is not allowed; use strings of 1 to 1024 digits 0 and 1"),
         (np.ma.masked_array([1], mask=[True]), "a=an array with masked values is not allowed"),
         (np.zeros((1, 1, 1), dtype=np.uint64), "shape=(1, 1, 1) and () is not allowed; use at most two dimensions"),
         (np.zeros((2, 17), dtype=np.uint64), "words of a fingerprint differs: 17 against 1"),

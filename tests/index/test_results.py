@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearkin.errors import MissingExtraError
+from nearkin.errors import MissingExtraError, ParameterError
 from nearkin.index.digests import DigestClusters, DigestPairs, DigestResult, Hub, ScoredMatch, ScoredMatches
 from nearkin.index.hamming import HammingIndex
+from nearkin.index.lsh import LSHIndex
 from nearkin.index.results import Candidates, Clusters, Match, Matches, Pairs, SearchResult
 
 ROWS = st.lists(
@@ -48,6 +49,22 @@ def test_results_turn_into_tables() -> None:
     pairs = index.pairs(radius=1)
     assert {"left": ["a"], "right": ["b"], "distance": [1]} == pairs.to_arrow().to_pydict()
     assert {"left": ["a"], "right": ["b"], "distance": [1]} == pairs.to_pandas().to_dict("list")
+
+
+def test_results_of_k_matches_each_are_rows() -> None:
+    """As faiss and scikit-learn return them; the rows are those of each query."""
+    rng = np.random.default_rng(0)
+    hits = LSHIndex().fit(rng.standard_normal((50, 16))).nearest(rng.standard_normal((3, 16)), k=5)
+    assert (3, 5) == hits.ids_2d.shape == hits.distances_2d.shape
+    assert [[(match.id, match.distance) for match in row] for row in hits] == [
+        list(zip(*rows, strict=True)) for rows in zip(hits.ids_2d.tolist(), hits.distances_2d.tolist(), strict=True)
+    ]
+    index = HammingIndex(bits=8)
+    index.add(["a", "b"], [1, 3])
+    assert (2, 0) == index.search([255, 254], radius=1).ids_2d.shape
+    assert (0, 0) == index.search([], radius=1).ids_2d.shape
+    with pytest.raises(ParameterError, match="queries have 1 to 2 matches"):
+        index.search([0, 1], radius=1).distances_2d  # noqa: B018
 
 
 @pytest.mark.parametrize(("result", "matches", "match", "measure", "dtype", "rest"), MADE)

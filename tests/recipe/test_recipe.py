@@ -262,7 +262,7 @@ def test_features_are_those_of_the_definition(recipe: nk.Recipe, text: str) -> N
         ("char:4||count|xxh3|simhash:64", "'' is not one of them"),
         ("char:4|count:2|xxh3|simhash:64", "'count:2' is not one of them"),
         ("given:3|xxh3|simhash:64", "'given:3' is not one of them"),
-        ("Char:4|count|xxh3|simhash:64", "'Char:4' is not one of them"),
+        ("Char:4|count|xxh3|simhash:64", "use char:4 in place of 'Char:4'"),
         ("stop:xyz|word:1|count|xxh3|simhash:64", "stop=xyz is not allowed; use names of lists"),
         ("char:4|char:4|count|xxh3|simhash:64", "one features, not two"),
         ("char:4|word:4|count|xxh3|simhash:64", "one features, not two"),

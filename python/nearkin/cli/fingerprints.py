@@ -171,7 +171,7 @@ def explain(
 
 @app.add("show")
 def show_recipe(
-    text: Annotated[str | None, typer.Argument(help="Recipe or preset (default: the default recipe).")] = None,
+    text: Annotated[str | None, typer.Argument(help="Recipe or preset (default: the fingerprint recipe).")] = None,
     bits: Bits = None,
     length: Annotated[int | None, opt("Characters of a text: print how far edits move its SimHash.")] = None,
     edits: Annotated[int, opt("With --length: number of replaced characters.")] = 1,
@@ -187,6 +187,8 @@ def show_recipe(
 
     nearkin recipe show 'char:4|count|xxh3|simhash:64' --length 100 --edits 2
     """
+    from nearkin.recipe import PRESETS
+
     parsed = parse_recipe(text, bits)
     say(f"{parsed}\n{parsed.digest}\n{parsed.to_json()}")
     if length is not None:
@@ -197,6 +199,9 @@ def show_recipe(
         mean = expected_distance(length, edits, parsed.bits, ngram=parsed.n)
         within = f"{SIMHASH_RECALL:.1%} within {codes_radius(mean / parsed.bits, parsed.bits, SIMHASH_RECALL)}"
         say(f"{length:,} characters, {edits:,} replaced: {mean:.1f} of {parsed.bits} bits differ, {within}")
+    if text in (None, "default") and bits is None:
+        document = f"{PRESETS['minhash']} (preset minhash; in dedup as many values as the bands need)"
+        warn(f"fingerprint recipe, of text hash, compare and explain; document recipe, of dedup and stores: {document}")
 
 
 @app.add(threads=True)

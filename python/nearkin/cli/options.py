@@ -227,7 +227,7 @@ KindOption = Annotated[str | None, opt(KIND_HELP, choices=get_args(Kind))]
 
 
 def parse_recipe(text: str | None, bits: int | None = None, family: str | None = None) -> Recipe:
-    """Return the recipe of --recipe, --family and --bits, or the default recipe.
+    """Return the recipe of --recipe, --family and --bits, or the fingerprint recipe.
 
     A recipe on the command line may name files: `idf:@FILE` is a table of `nearkin recipe idf`, `user:@FILE` words
     in jieba's format, and `stop:@FILE` (or `stop:en,@FILE`) a list of stop words, one per line.

@@ -712,7 +712,7 @@ class FileDedupConfig(_TextlessOptions):
 
 
 def engine_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
-    """Build the config of a job on many machines, whose default recipe has MinHash."""
+    """Build the config of a job on many machines, by default with the document recipe."""
     containment = [name for name in ("measure", "verify") if args.get(name) == "containment"]
     if containment and args.get("radius") is None:
         allowed = "jaccard, indel or words on an engine; nearkin.dedup has containment"

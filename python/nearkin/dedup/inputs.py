@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, cast
 
+import numpy as np
+
 from nearkin.dedup.documents import Cells
 from nearkin.dedup.keep import VALUES
 from nearkin.dedup.kinds import kind_format
@@ -24,7 +26,7 @@ from nearkin.text.batches import ArrowStream, Texts
 
 
 class FrameLike(Protocol):
-    """An object with named columns: pandas, polars, pyarrow or Hugging Face, recognised by `nearkin.io.frames`."""
+    """Named columns of pandas, polars, pyarrow or Hugging Face, or a list of dicts, read by `nearkin.io.frames`."""
 
     def __getitem__(self, key: Any, /) -> Any:
         """Return a column, or rows."""
@@ -144,7 +146,9 @@ def open_inputs(
     """
     texts: Any = inputs.texts
     files = _are_paths(texts) or (names.lists_are_paths and _are_strings(texts))
-    frame = not files and not isinstance(texts, (list, tuple)) and texts is not None and is_frame(texts)
+    first = texts[0] if isinstance(texts, (list, tuple)) and texts else None
+    listed = isinstance(texts, (list, tuple)) and not isinstance(first, Mapping)
+    frame = not files and not listed and texts is not None and is_frame(texts)
     if (files or frame) and names.id is not None and inputs.ids is not None:
         ids = "ids" if argument == "texts" else f"{argument}_ids"
         raise bad_parameter(ids, "ids", f"None with id={names.id!r}, or no id=")
@@ -164,6 +168,9 @@ def open_inputs(
     elif isinstance(texts, (bytes, bytearray, int, float)) or (texts is None and argument == "texts"):
         allowed = "pass a list, a generator or a column of str or None, a frame, or paths"
         raise TypeError(f"{argument}={excerpt(repr(texts), 60)} is no collection of texts; {allowed}")
+    elif isinstance(first, (list, tuple, np.ndarray)):
+        way = "pass vectors as one array, numpy.array(vectors)"
+        raise TypeError(f"{argument}: text 0 is of type {type(first).__name__}; texts are str or None; {way}")
     else:
         yield inputs
 

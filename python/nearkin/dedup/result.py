@@ -18,7 +18,7 @@ from nearkin.dedup.reference import ReferenceCorpus
 from nearkin.dedup.summary import REASONS, ClusterCounts, Reason, Summary, describe_counts
 from nearkin.io import Column
 from nearkin.io.frames import keep_rows
-from nearkin.io.tables import Tabular
+from nearkin.io.tables import Comparable, Tabular
 from nearkin.io.values import INT, NULL, TEXT
 from nearkin.notebook import html_facts
 
@@ -154,11 +154,13 @@ class ResultTable(Tabular):
     def __repr__(self) -> str:
         return f"<table of {len(self)} rows: {', '.join(self._stored)}>"
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield each row as a dict."""
-        for start in range(0, len(self), _ROWS):
-            chunks = [_to_list(column[start : start + _ROWS]) for column in self._stored.values()]
-            yield from (dict(zip(self._stored, row, strict=True)) for row in zip(*chunks, strict=True))
+    __iter__ = Tabular.rows
+
+    def _compact_columns(self) -> Mapping[str, Any]:
+        return self._stored
+
+    def _values(self) -> Mapping[str, object]:
+        return self.columns
 
     def with_column(self, name: str, cells: TableColumn) -> None:
         """Append a column."""
@@ -256,9 +258,9 @@ class PairTable(ResultTable):
         def __getitem__(self, name: str) -> list[Any]: ...
 
 
-@dataclass(frozen=True)
-class DedupResult:
-    """The result of a deduplication.
+@dataclass(frozen=True, eq=False)
+class DedupResult(Comparable):
+    """The result of a deduplication. Two results are equal if all their values are, the timings of the summary aside.
 
     Attributes
     ----------

@@ -95,12 +95,12 @@ def dedup(
     ----------
     texts : iterable of str or None, a column, a frame, paths, an open Corpus, or an (n, d) array of numbers
         A column of pyarrow, pandas or polars, or any Arrow string array. A frame is a DataFrame of pandas or polars, a
-        LazyFrame, a Table, RecordBatch or RecordBatchReader of pyarrow, a Dataset of Hugging Face, or another object
-        with named columns and `__arrow_c_stream__`. Paths are a str or Path that names files, a glob or a folder, or a
-        list with Paths in it, as `nearkin.io.open_corpus` takes them. A list of strings is a list of texts; with `text`
-        or `id` it is a list of paths, unless `against` is a frame or paths. Rows of an array are vectors whose cosine
-        the threshold bounds (`nearkin.dedup.vectors`), with the options `ids`, `threshold` (default 0.95), `keep`,
-        `values`, `progress`, `recall` (default 0.99), `cluster` and `links`.
+        LazyFrame, a Table, RecordBatch or RecordBatchReader of pyarrow, a Dataset of Hugging Face, a list of dicts, or
+        another object with named columns and `__arrow_c_stream__`. Paths are a str or Path that names files, a glob or
+        a folder, or a list with Paths in it, as `nearkin.io.open_corpus` takes them. A list of strings is a list of
+        texts; with `text` or `id` it is a list of paths, unless `against` is a frame or paths. Rows of an array are
+        vectors whose cosine the threshold bounds (`nearkin.dedup.vectors`), with the options `ids`, `threshold`
+        (default 0.95), `keep`, `values`, `progress`, `recall` (default 0.99), `cluster` and `links`.
     ids : integers or strings, one per text, all different; optional
         None means row numbers. A Corpus has its own.
     text : str or sequence of str, default "text"
@@ -122,8 +122,8 @@ def dedup(
         For `max` and `min`. A frame, files and a Corpus have the columns that `keep` names. Strings are parsed as dates
         and times (ISO 8601; without a zone in UTC). Missing values (None, NaN) come last, and a warning counts them.
     recipe : Recipe, str or None
-        Defines the features of a text and its hashes; None for the default, MinHash of distinct 4-grams with as many
-        values as the bands need.
+        Defines the features of a text and its hashes; None for the document recipe, MinHash of distinct 4-grams with
+        as many values as the bands need.
     measure : {"jaccard", "containment", "indel", "words"}, default "jaccard"
         The similarity that the threshold bounds, which also verifies candidates. "containment" is
         the share of the smaller text's features that the larger one has. It has candidates of its own, independent of

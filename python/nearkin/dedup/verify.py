@@ -90,7 +90,7 @@ def similarity(
     left, right : (n_pairs,) integers
         Rows of texts, from 0.
     recipe : Recipe, str or None
-        Defines the features; None for the default.
+        Defines the features; None for those of the document recipe.
     measure : {"jaccard", "containment", "indel", "words", "levenshtein"}, default "jaccard"
         The last three ignore the recipe: they compare characters, and words.
 

@@ -5,7 +5,7 @@
 | a text | a recipe of texts | normalised text, features, weights, hashes; signs, sums, bits or a signature |
 | a file or bytes | `"ssdeep"` | reset points of the rolling sum, the block size, pieces with their characters |
 | a vector | a fitted family of vectors | projection, limit, margin and value of each function |
-| weights of features | none: `hashes=` or `planes=` | digits of each feature, ± its weight, sums, bits |
+| weights of features | none, `hashes=` or `planes=` | digits of each feature, ± its weight, sums, bits |
 | a fingerprint or a text | a `HammingIndex` | blocks, candidates, distances, and comparisons by each method |
 
 >>> import nearkin as nk
@@ -61,6 +61,10 @@ def explain(
     value: Weights, recipe: None = None, *, other: Weights, planes: npt.ArrayLike, bit_order: BitOrder = "highest"
 ) -> FeatureComparison: ...
 @overload
+def explain(
+    value: Mapping[str, float] | list[Any], recipe: None = None, *, other: None = None, bit_order: BitOrder = "highest"
+) -> FeatureSteps: ...
+@overload
 def explain(value: npt.ArrayLike | str, recipe: HammingIndex, *, radius: int | None = None) -> SearchSteps: ...
 @overload
 def explain(
@@ -102,19 +106,22 @@ def explain(
     ----------
     value : str; for ssdeep bytes-like, str, os.PathLike or binary file-like; for a family array or sparse row
         A text. For ssdeep bytes or a file, which a str names as for `nearkin.ssdeep.hash`; at most 2**26 bytes. For a
-        family a vector, `(d,)` or `(1, d)`. With `hashes` or `planes` a mapping of features to weights, or a list of
-        weights, of features, or of (feature, weight) pairs such as `nearkin.keywords` returns; weights of a repeated
-        feature are added. For an index a fingerprint, or a text if the index has a recipe.
+        family a vector, `(d,)` or `(1, d)`. Without a recipe a mapping of features to weights, or a list of weights, of
+        features, or of (feature, weight) pairs such as `nearkin.keywords` returns; weights of a repeated feature are
+        added. For an index a fingerprint, or a text if the index has a recipe.
     recipe : Recipe, DigestRecipe, Family, HammingIndex, str or None
         A recipe of texts, its text form, or the name of a preset; `"ssdeep"` or another recipe of digests; a fitted
-        family of vectors; an index, to explain a search in it; None for the default recipe.
+        family of vectors; an index, to explain a search in it; None for the fingerprint
+        recipe, with which `nearkin.fingerprint` hashes.
     other : optional
         A second input of the same type, to compare with.
-    hashes : mapping of str to str, list of str, or str, optional
+    hashes : mapping of str to str, list of str, str, or function, optional
         The hash of each feature in binary digits, 1 or more, all of one length; in a list, in the order of the
         features. Or the name of a hash of recipes, such as `"md5"`, with 64 bits or the number after a colon:
         `"md5:128"`. `"fnv1a:int64"` writes the 64 bits as a signed number in 64 places, and counts the minus sign as 1:
-        what a program in Go computes that prints an int64 by `%064b`.
+        what a program in Go computes that prints an int64 by `%064b`. Or a function that returns the hash of a feature,
+        as digits or as an integer, whose two's complement has 64 bits, or the multiple of 64 that the longest needs.
+        Without hashes and planes it is `"xxh3"`.
     planes : array of shape (n_bits, n_features), optional
         Normals of hyperplanes, instead of hashes.
     bit_order : {"highest", "lowest"}, default "highest"
@@ -156,7 +163,8 @@ def explain(
     bits         101
     fingerprint  5
     """
-    if hashes is not None or planes is not None or isinstance(value, Mapping):
+    is_list = isinstance(value, (list, tuple)) and recipe is None
+    if hashes is not None or planes is not None or is_list or isinstance(value, Mapping):
         _check_unused("hashes or planes", recipe=recipe, radius=radius)
         from nearkin.explain.features import compare_features, explain_features
 

@@ -169,7 +169,7 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None, kind: Kind | Non
     a, b : str
         Texts, not names of files.
     recipe : Recipe or str, optional
-        A recipe of the family simhash, its text form or the name of a preset; None for the default.
+        A recipe of the family simhash, its text form or the name of a preset; None for the fingerprint recipe.
     kind : str, optional
         A kind of texts (`nearkin.dedup.kinds`), whose features are compared and whose decision is `match`.
 

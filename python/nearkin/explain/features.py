@@ -20,8 +20,9 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -39,14 +40,15 @@ BitOrder: TypeAlias = Literal["highest", "lowest"]
 Weights: TypeAlias = (
     "Mapping[str, float] | Sequence[float] | Sequence[str] | Sequence[tuple[str, float]] | npt.NDArray[Any]"
 )
-Hashes: TypeAlias = "Mapping[str, str] | Sequence[str] | str"
+Hashes: TypeAlias = "Mapping[str, str] | Sequence[str] | str | Callable[[str], int | str]"
 
 _MAX_ROW_BITS = 16
 """Columns up to which the weighted row of each feature is shown."""
 _HASH_BITS = 64
+_DEFAULT_HASH = "xxh3"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FeatureSteps(Rendered):
     """Every step from weighted features to a SimHash.
 
@@ -197,18 +199,17 @@ def explain_features(
     Raises
     ------
     ParameterError
-        Neither or both of `hashes` and `planes`; no features; a weight that is not a finite number; a feature without a
+        Both `hashes` and `planes`; no features; a weight that is not a finite number; a feature without a
         hash; digits other than 0 and 1, or of different lengths; planes of another dimension; an unknown hash.
     """
     check_choice("bit_order", bit_order, "highest", "lowest")
-    if (hashes is None) == (planes is None):
-        found = "neither" if hashes is None else "both"
-        raise bad_parameter("hashes and planes", found, "one of them: digits of each feature, or a matrix of planes")
+    if hashes is not None and planes is not None:
+        raise bad_parameter("hashes and planes", "both", "one of them: digits of each feature, or a matrix of planes")
     names, values = _read_weights(weights)
-    if hashes is None:
+    if planes is not None:
         return FeatureSteps(names, values, (), _read_planes(planes, len(names)), bit_order)
-    if isinstance(hashes, str):
-        digits = _hash_names(names, hashes)
+    if hashes is None or isinstance(hashes, str):
+        digits = _hash_names(names, _DEFAULT_HASH if hashes is None else hashes)
         digits = digits if bit_order == "highest" else [text[::-1] for text in digits]
     else:
         digits = _read_digits(names, hashes)
@@ -286,7 +287,10 @@ def _read_pairs(weights: Weights) -> list[tuple[Any, Any]]:
 
 
 def _read_planes(planes: npt.ArrayLike | None, dimension: int) -> npt.NDArray[Any]:
-    matrix = np.asarray(planes)
+    try:
+        matrix = np.asarray(planes)
+    except ValueError:
+        matrix = np.asarray(planes, object)  # Rows of different lengths.
     if matrix.ndim != 2 or matrix.shape[1] != dimension or not len(matrix):
         allowed = f"shape (n_bits, {dimension}): one coordinate per feature, one row per bit"
         raise bad_parameter("planes", f"an array of shape {matrix.shape}", allowed)
@@ -298,8 +302,14 @@ def _read_planes(planes: npt.ArrayLike | None, dimension: int) -> npt.NDArray[An
     return columns
 
 
-def _read_digits(names: Sequence[str], hashes: Mapping[str, str] | Sequence[str]) -> list[str]:
-    if isinstance(hashes, Mapping):
+def _read_digits(names: Sequence[str], hashes: Hashes) -> list[str]:
+    digits: list[Any]
+    if callable(hashes):
+        digits = [hashes(name) for name in names]
+        if digits and all(isinstance(value, (int, np.integer)) for value in digits):
+            bits = _HASH_BITS * max(1, *(-(-int(value).bit_length() // _HASH_BITS) for value in digits))
+            return [f"{int(value) & (1 << bits) - 1:0{bits}b}" for value in digits]
+    elif isinstance(hashes, Mapping):
         missing = [name for name in names if name not in hashes]
         if missing:
             raise bad_parameter("hashes", f"no hash of {excerpt(repr(missing[0]))}", "the digits of every feature")
@@ -311,14 +321,17 @@ def _read_digits(names: Sequence[str], hashes: Mapping[str, str] | Sequence[str]
     for name, text in zip(names, digits, strict=True):
         if not isinstance(text, str) or not text or set(text) - {"0", "1"} or len(text) != len(digits[0]):
             found = f"{excerpt(repr(text))} of {excerpt(repr(name))}"
-            raise bad_parameter("hashes", found, "strings of the digits 0 and 1, all of one length")
+            allowed = "strings of the digits 0 and 1, all of one length"
+            raise bad_parameter("hashes", found, f"{allowed}, or integers" if callable(hashes) else allowed)
     return digits
 
 
 def _hash_names(names: Sequence[str], hashes: str) -> list[str]:
     """Return the digits of the hashes of names, highest bit first, by `NAME`, `NAME:BITS` or `NAME:int64`."""
     function, _, form = hashes.partition(":")
+    likely = get_close_matches(function.lower(), feature_hash_names(), n=1, cutoff=0.5)
     allowed = f"one of {', '.join(feature_hash_names())}, alone or with `:` and 1 to 1024 bits or int64"
+    allowed += "; or a function of the feature" + (f"; did you mean {likely[0]}?" if likely else "")
     is_number = form.isascii() and form.isdigit() and len(form) <= 4
     bits = int(form) if is_number else _HASH_BITS
     if function not in feature_hash_names() or not (is_number or form in ("", "int64")) or not 1 <= bits <= 1024:

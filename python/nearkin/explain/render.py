@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nearkin.errors import printable
+from nearkin.io.tables import Comparable
 from nearkin.notebook import cells, padded
 
 MAX_ROWS = 24
 """Number of features that are shown; `to_dict` has all of them."""
 
 
-class Rendered:
+class Rendered(Comparable):
     """Base class of steps that are shown as lines, a table and more lines."""
 
     def _head(self) -> Iterable[str]:
@@ -49,7 +50,7 @@ class Rendered:
         return html_block(self._head()) + "".join(tables) + html_block(self._tail())
 
 
-class Comparison:
+class Comparison(Comparable):
     """Base class of the steps of two inputs.
 
     Attributes

@@ -34,7 +34,7 @@ _DISTANCES = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VectorSteps(Rendered):
     """Every step from a vector to its code.
 
@@ -115,7 +115,7 @@ class VectorSteps(Rendered):
             yield from wrap_cells("keys", [str(value) for value in self.values], 16)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VectorComparison(Comparison):
     """The steps of two vectors and their differences.
 

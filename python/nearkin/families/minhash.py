@@ -30,7 +30,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from nearkin._core import signature_differences
-from nearkin.errors import bad_parameter, mismatch
+from nearkin.errors import bad_parameter, mismatch, refuse_data
 from nearkin.families.datasketch import feature_batches
 from nearkin.recipe import Recipe, Scheme
 from nearkin.text.batches import Texts, hash_batches
@@ -43,7 +43,7 @@ Signatures: TypeAlias = NDArray[np.uint32 | np.uint64]
 """`(n, num_perm)`, uint32 or uint64."""
 
 DEFAULT = "char:4|binary|xxh3|minhash:128:fast"
-"""Default recipe of `signature`."""
+"""The document recipe, of `signature`, `dedup` and stores; `dedup` takes as many values as the bands need."""
 
 
 @overload
@@ -211,8 +211,15 @@ class MinHash:
         hash: str = "xxh3",
         seed: int = 0,
     ) -> None:
+        refuse_data(
+            "num_perm", num_perm, "1 to 512; nearkin.signature hashes texts, MinHash().signature lists of features"
+        )
         self.recipe = Recipe(f"given|{hash}:{seed}|minhash:{num_perm}").with_(scheme=scheme, value_bits=value_bits)
         self._key = np.uint64(_seed_key(self.recipe.seed))
+
+    def __repr__(self) -> str:
+        names = ("num_perm", "scheme", "value_bits", "hash", "seed")
+        return f"MinHash({', '.join(f'{name}={getattr(self.recipe, name)!r}' for name in names)})"
 
     def _rows(self, flat: Signatures) -> Signatures:
         return flat.reshape(-1, self.recipe.num_perm)

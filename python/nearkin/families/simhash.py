@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin.errors import bad_parameter
+from nearkin.errors import bad_parameter, refuse_data
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, hash_batches
 from nearkin.vectors.arrays import csr_arrays
@@ -51,7 +51,7 @@ def fingerprint(
         Lists, generators, NumPy arrays, and anything with the Arrow PyCapsule interface (pyarrow, pandas 3, polars),
         which is read in place.
     recipe : Recipe, str or None
-        Recipe, its text form, or the name of a preset; None for the default.
+        Recipe, its text form, or the name of a preset; None for the fingerprint recipe.
     return_counts : bool, default False
         Also return the number of features of each text; 0 means that the text has no fingerprint.
 
@@ -123,7 +123,13 @@ class SimHash:
     """
 
     def __init__(self, bits: int = 64, *, hash: str = "xxh3", seed: int = 0) -> None:
+        refuse_data(
+            "bits", bits, "1 to 1024; nearkin.fingerprint hashes texts, SimHash().fingerprint lists of features"
+        )
         self.recipe = Recipe(f"given|{hash}:{seed}|simhash:{bits}")
+
+    def __repr__(self) -> str:
+        return f"SimHash(bits={self.recipe.bits}, hash={self.recipe.hash!r}, seed={self.recipe.seed})"
 
     def fingerprint(self, documents: Iterable[Mapping[str, float] | Iterable[tuple[str, float] | str]]) -> Fingerprints:
         """Return the fingerprints of documents given as features.

@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from nearkin._core import BandCore
-from nearkin.errors import bad_parameter, check_choice, check_count, check_share, damaged, mismatch
+from nearkin.errors import bad_parameter, check_choice, check_count, check_share, damaged, mismatch, refuse_data
 from nearkin.families.minhash import Signatures, as_signatures
 from nearkin.index.base import INT64_MAX, Index, check_recipe, file_stamp
 from nearkin.index.ids import Existing, Ids, check_existing, new_ids
@@ -108,6 +108,7 @@ class BandIndex(Index[npt.ArrayLike, float]):
         value_bits: Literal[32, 64] | None = None,
         recipe: Recipe | str | None = None,
     ) -> None:
+        refuse_data("num_perm", num_perm, "1 to 512; signatures go to add, as in BandIndex(128).add(ids, signatures)")
         self.recipe = None if recipe is None else Recipe.of(recipe)
         if self.recipe is not None:
             if self.recipe.family != "minhash":

@@ -45,6 +45,7 @@ from nearkin.errors import OutputError, StoreLockedError, check_count, check_nam
 from nearkin.index.ids import Existing, Id, IdArray, IdCore, Ids, check_ids, contains_id
 from nearkin.io.inputs import FileStamp
 from nearkin.io.locks import lock_file
+from nearkin.notebook import html_facts
 from nearkin.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -147,6 +148,11 @@ class Index(ABC, Generic[_Values, _Limit]):
     @abstractmethod
     def _write(self, file: str) -> None:
         """Write the index to a file."""
+
+    def _repr_html_(self) -> str:
+        """Return the parameters, and the numbers of values and bytes, for a notebook."""
+        sizes = [("values", f"{len(self):,}"), ("bytes", f"{self.nbytes:,}")] if len(self) else [("values", "0")]
+        return html_facts([("index", repr(self)), *sizes])
 
     def _id_core(self) -> IdCore:
         core: IdCore = self._core

@@ -39,6 +39,7 @@ from nearkin.errors import (
     check_choice,
     check_count,
     damaged,
+    refuse_data,
 )
 from nearkin.index.base import INT64_MAX, Index, file_stamp
 from nearkin.index.ids import Existing, Id, Ids, check_existing, contains_id, new_ids
@@ -234,6 +235,7 @@ class DigestIndex(Index[Digests, int]):
     _core: DigestCore | TlshCore
 
     def __init__(self, recipe: RecipeLike = None, *, strict: bool = True) -> None:
+        refuse_data("recipe", recipe, "ssdeep, tlsh or their text forms; digests go to add, as in add(ids, digests)")
         self.recipe = parse_recipe(recipe)
         self.strict = strict
         if isinstance(self.recipe, TlshRecipe):

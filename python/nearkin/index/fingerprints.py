@@ -24,11 +24,12 @@ from nearkin.io.arrow import to_cells
 from nearkin.vectors.arrays import as_contiguous, values_of
 
 Fingerprints = npt.NDArray[np.uint64]
-_One: TypeAlias = int | np.integer[Any]
+_One: TypeAlias = int | str | np.integer[Any]
 
 MAX_BITS = 1024
 
 _HEX = re.compile("(?:0[xX])?[0-9a-fA-F]+")
+_DIGITS = re.compile("[01]+")
 
 
 def words_per_row(bits: int) -> int:
@@ -41,9 +42,31 @@ def check_bits(bits: int) -> int:
     return check_count("bits", bits, 1, MAX_BITS, f"1 to {MAX_BITS}")
 
 
+def read_digits(values: Any, name: str) -> tuple[Fingerprints, int] | None:
+    """Return the fingerprints and the width of strings of binary digits, the highest bit first; None for other values.
+
+    One string, or a list of single digits, is one fingerprint, of shape () up to 64 bits and (words,) above.
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind in "OU" and values.ndim == 1:
+        values = values.tolist()
+    cells = [values] if isinstance(values, str) else values
+    if not isinstance(cells, (list, tuple)) or not cells or not isinstance(cells[0], str):
+        return None
+    is_one = all(isinstance(cell, str) and len(cell) == 1 for cell in cells)
+    texts = ["".join(cells)] if is_one else cells
+    widths = {len(text) if isinstance(text, str) and _DIGITS.fullmatch(text) else 0 for text in texts}
+    if len(widths) > 1 or not 0 < min(widths) <= MAX_BITS:
+        allowed = f"strings of 1 to {MAX_BITS} digits 0 and 1, all of one length; `from_hex` reads hexadecimal digits"
+        raise bad_parameter(name, _shorten(values), allowed)
+    rows = from_integers((int(text, 2) for text in texts), bits := widths.pop())
+    return rows[0, ...] if is_one or isinstance(values, str) else rows, bits
+
+
 def as_uint64(values: Any, name: str) -> Fingerprints:
     """Return values as a contiguous uint64 array; raise ParameterError if the conversion would change a value."""
     values = values_of(values, name)
+    if (digits := read_digits(values, name)) is not None:
+        return digits[0]
     if not isinstance(values, np.ndarray):
         if (
             not isinstance(values, (int, np.integer))
@@ -76,7 +99,9 @@ def as_uint64(values: Any, name: str) -> Fingerprints:
 
 def flat_rows(values: Any, bits: int, name: str) -> Fingerprints:
     """Return fingerprints as a flat array of rows; one fingerprint is one row."""
-    array = as_uint64(values, name)
+    if (digits := read_digits(values, name)) is not None and digits[1] != bits:
+        raise mismatch("bits", digits[1], bits)
+    array = as_uint64(values, name) if digits is None else digits[0]
     words = words_per_row(bits)
     if words == 1:
         if array.ndim == 0 or array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
@@ -90,7 +115,7 @@ def flat_rows(values: Any, bits: int, name: str) -> Fingerprints:
 
 
 @overload
-def hamming(a: _One, b: _One, *, bits: int | None = None) -> int: ...
+def hamming(a: _One, b: _One, *, bits: int | None = None) -> int: ...  # type: ignore[overload-overlap]
 @overload
 def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: None = None) -> npt.NDArray[np.uint16]: ...
 @overload
@@ -100,10 +125,12 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
 
     Parameters
     ----------
-    a, b : int or uint64 array of shape (n,), (words,) or (n, words)
-        Fingerprints of equal width. An integer or a zero-dimensional array is one fingerprint of up to 64 bits. A
-        one-dimensional array is n such fingerprints, unless the other argument is two-dimensional: then it is one
-        fingerprint of `words` words. One fingerprint is compared with every fingerprint of the other argument.
+    a, b : int, str, or uint64 array of shape (n,), (words,) or (n, words), or list of str
+        Fingerprints of equal width. A string has one digit, 0 or 1, for each bit, the highest first, as those of
+        `nearkin.explain`; a list of single digits is one fingerprint. An integer or a zero-dimensional array is one
+        fingerprint of up to 64 bits. A one-dimensional array is n such fingerprints, unless the other argument is
+        two-dimensional: then it is one fingerprint of `words` words. One fingerprint is compared with every fingerprint
+        of the other argument.
     bits : int, optional
         Width of both, 1 to 1024. Above 64 a one-dimensional array is one fingerprint of ceil(bits / 64) words.
 
@@ -125,13 +152,21 @@ def hamming(a: npt.ArrayLike, b: npt.ArrayLike, *, bits: int | None = None) -> i
     >>> from nearkin import hamming
     >>> hamming(0b1011, 0b0010)
     2
+    >>> hamming("100101", "101100")
+    2
     >>> hamming(np.array([0, 1, 3], dtype=np.uint64), 0)
     array([0, 1, 2], dtype=uint16)
     >>> wide = np.array([[0, 1], [3, 1]], dtype=np.uint64)
     >>> hamming(wide[0], wide[1], bits=128)
     2
     """
-    left, right = as_uint64(a, "a"), as_uint64(b, "b")
+    digits = read_digits(a, "a"), read_digits(b, "b")
+    for side in filter(None, digits):
+        if bits not in (None, side[1]):
+            raise mismatch("bits", bits, side[1])
+        bits = side[1]
+    left = as_uint64(a, "a") if digits[0] is None else digits[0][0]
+    right = as_uint64(b, "b") if digits[1] is None else digits[1][0]
     single, words = left.ndim == right.ndim == 0, 1
     if bits is not None and words_per_row(check_bits(bits)) > 1 and left.ndim == right.ndim == 1:
         if left.shape != (words_per_row(bits),) or right.shape != left.shape:

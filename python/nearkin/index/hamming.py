@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias
 import numpy.typing as npt
 
 from nearkin._core import HammingCore, instructions
-from nearkin.errors import CorruptStoreError, check_choice, check_count, mismatch
+from nearkin.errors import CorruptStoreError, check_choice, check_count, mismatch, refuse_data
 from nearkin.index.base import INT64_MAX, Index, check_recipe, file_stamp
 from nearkin.index.fingerprints import (
     Fingerprints,
@@ -135,6 +135,9 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         memory_limit: int | None = None,
         recipe: Recipe | str | None = None,
     ) -> None:
+        refuse_data(
+            "bits", bits, "1 to 1024; fingerprints go to add, as in HammingIndex(bits=64).add(ids, fingerprints)"
+        )
         recipe = None if recipe is None else Recipe.of(recipe)
         if bits is None:
             bits = 64 if recipe is None else recipe.bits

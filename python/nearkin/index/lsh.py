@@ -55,6 +55,8 @@ from nearkin.errors import (
     check_count,
     check_regular,
     damaged,
+    excerpt,
+    refuse_data,
 )
 from nearkin.families.base import Family, deserialize, family_from_description
 from nearkin.families.hyperplane import ROTATIONS, Hyperplane, rotation_size
@@ -244,6 +246,8 @@ class LSHIndex(Index[Vectors, float]):
     >>> hits = index.nearest(X[:3], k=2)
     >>> hits.ids[::2]
     array([0, 1, 2])
+    >>> hits.ids_2d.shape
+    (3, 2)
     >>> index = nk.LSHIndex(nk.families.Hyperplane(bits=256, seed=1), filter="codes").fit(X)
     >>> index.settings_
     Settings(filter='codes', num_candidates=200, rank='hamming', metric='cosine', chosen=('num_candidates', 'metric'))
@@ -279,6 +283,10 @@ class LSHIndex(Index[Vectors, float]):
     ) -> None:
         if family is None:
             family, rank, metric = Hyperplane(None, orthogonal="hadamard"), rank or "estimate", metric or "l2"
+        if not isinstance(family, Family):
+            allowed = "a family such as nearkin.families.Hyperplane(64), or none"  # type: ignore[unreachable]
+            refuse_data("family", family, f"{allowed}; vectors go to fit, as in LSHIndex().fit(X)")
+            raise bad_parameter("family", excerpt(repr(family)), allowed)
         rank = "hamming" if rank is None else rank
         counts = num_tables, hashes_per_table, num_probes
         self.params = IndexParams(

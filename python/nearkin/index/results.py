@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, Ty
 import numpy as np
 import numpy.typing as npt
 
+from nearkin.errors import bad_parameter
 from nearkin.index.ids import Id, IdArray, to_python_id
-from nearkin.io.tables import Tabular
+from nearkin.io.tables import Comparable, Tabular
 from nearkin.notebook import ROWS, count_of, html_table
 from nearkin.progress import ShowProgress, ignore_progress, reporting, ticker
 
@@ -51,12 +52,12 @@ def _slice_of(offsets: npt.NDArray[np.int64], index: int, name: str) -> slice:
     return slice(int(offsets[number]), int(offsets[number + 1]))
 
 
-class _Measured:
+class _Measured(Comparable):
     """Base of the results: each class has one value per match, in the attribute `_measure` plus "s"."""
 
     _measure: ClassVar[str] = "distance"
 
-    def _values(self) -> Column:
+    def _measures(self) -> Column:
         values: Column = getattr(self, f"{self._measure}s")
         return values
 
@@ -116,6 +117,18 @@ class BatchResult(_Measured, Tabular, Generic[_Row]):
         cut = {name: values[name][ranks < k] for name in ("ids", f"{self._measure}s")}
         return type(self)(**values | cut | {"offsets": offsets})
 
+    def _in_rows(self, values: Column) -> Column:
+        counts = np.diff(self.offsets)
+        if len(counts) and (counts != counts[0]).any():
+            found = f"a result whose queries have {counts.min()} to {counts.max()} matches"
+            raise bad_parameter("ids_2d", found, "`result[i]`, the matches of query i, or `offsets`")
+        return values.reshape(len(counts), counts[0] if len(counts) else 0)
+
+    @property
+    def ids_2d(self) -> IdArray:
+        """Ids in rows, `(n_queries, k)`, if all queries have k matches; otherwise ParameterError."""
+        return self._in_rows(self.ids)
+
     def __len__(self) -> int:
         """Return the number of queries."""
         return len(self.offsets) - 1
@@ -123,7 +136,7 @@ class BatchResult(_Measured, Tabular, Generic[_Row]):
     def __getitem__(self, query: int) -> _Row:
         """Return the matches of one query."""
         part = _slice_of(self.offsets, query, "query")
-        row: _Row = self._row_type(self.ids[part], self._values()[part])
+        row: _Row = self._row_type(self.ids[part], self._measures()[part])
         return row
 
     def __iter__(self) -> Iterator[_Row]:
@@ -141,7 +154,7 @@ class BatchResult(_Measured, Tabular, Generic[_Row]):
         return _repeat_numbers(self.offsets)
 
     def _columns(self) -> dict[str, Column]:
-        return {"query": self.queries, "id": self.ids, self._measure: self._values()}
+        return {"query": self.queries, "id": self.ids, self._measure: self._measures()}
 
 
 def run_block(run: Callable[[], _T], stage: str, count: int, progress: ShowProgress) -> _T:
@@ -204,17 +217,17 @@ class IdMatches(_Measured, Sequence[_Item]):
     def __getitem__(self, index: int | slice) -> _Item | Self:
         """Return one match, or the matches of a slice."""
         if isinstance(index, slice):
-            return type(self)(self.ids[index], self._values()[index])  # type: ignore[call-arg]  # Fields of subclasses.
-        item: _Item = self._item_type(to_python_id(self.ids[index]), self._values()[index].item())
+            return type(self)(self.ids[index], self._measures()[index])  # type: ignore[call-arg]  # Fields of subclasses.
+        item: _Item = self._item_type(to_python_id(self.ids[index]), self._measures()[index].item())
         return item
 
     def _repr_html_(self) -> str:
         """Return the first matches as a table for notebooks."""
-        rows = zip(self.ids[:ROWS].tolist(), self._values()[:ROWS].tolist(), strict=True)
+        rows = zip(self.ids[:ROWS].tolist(), self._measures()[:ROWS].tolist(), strict=True)
         return html_table(["id", self._measure], rows, total=len(self))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({list(zip(self.ids.tolist(), self._values().tolist(), strict=True))})"
+        return f"{type(self).__name__}({list(zip(self.ids.tolist(), self._measures().tolist(), strict=True))})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -223,6 +236,8 @@ class IdPairs(_Measured, Tabular):
 
     left: IdArray
     right: IdArray
+
+    __iter__ = Tabular.rows
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -235,7 +250,7 @@ class IdPairs(_Measured, Tabular):
         return count_of(rows, "pair")
 
     def _columns(self) -> dict[str, Column]:
-        return {"left": self.left, "right": self.right, self._measure: self._values()}
+        return {"left": self.left, "right": self.right, self._measure: self._measures()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -268,7 +283,7 @@ class IdClusters(_Measured, Tabular, Sequence[list[Id]]):
             "id": self.ids,
             "cluster": _repeat_numbers(self.offsets),
             "representative": np.repeat(self.ids[self.offsets[:-1]], np.diff(self.offsets)),
-            self._measure: self._values(),
+            self._measure: self._measures(),
         }
 
 
@@ -318,6 +333,8 @@ class SearchResult(BatchResult[Matches]):
     distances : uint16 array of shape (n_matches,); float32 or float64 if distances are not integers
     truncated : bool array of shape (n_queries,), or None
         True for queries that had more matches than `limit`; None without a limit.
+    ids_2d, distances_2d : arrays of shape (n_queries, k)
+        The same in rows, if all queries have k matches, as faiss and scikit-learn return them.
 
     Examples
     --------
@@ -333,6 +350,11 @@ class SearchResult(BatchResult[Matches]):
 
     distances: Distances
     truncated: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def distances_2d(self) -> Distances:
+        """Distances in rows, as `ids_2d`."""
+        return self._in_rows(self.distances)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,9 +1,9 @@
 """DataFrames of other packages: read columns as Arrow, and keep some rows.
 
 A *frame* has named columns: a DataFrame of pandas; a DataFrame or LazyFrame of polars; a Table, RecordBatch or
-RecordBatchReader of pyarrow; a Dataset of Hugging Face; and every other object that offers a table through Arrow's
-PyCapsule interface (`__arrow_c_stream__`), such as a relation of DuckDB. None of these packages is imported here. An
-object is recognised by the package and name of its class.
+RecordBatchReader of pyarrow; a Dataset of Hugging Face; a list of records, which are dicts; and every other object that
+offers a table through Arrow's PyCapsule interface (`__arrow_c_stream__`), such as a relation of DuckDB. None of these
+packages is imported here. An object is recognised by the package and name of its class.
 
 `meta.body` names the field `body` of the struct column `meta` (a column of dictionaries in pandas), unless a column has
 that name (`nearkin.io.arrow`).
@@ -64,7 +64,9 @@ _MAX_LISTED = 50
 
 
 def _frame_class(value: object) -> tuple[str, str]:
-    """Return the package and name of the class in `_FRAMES` of an object; empty strings for other objects."""
+    """Return the package and name of the class in `_FRAMES` of an object, or of records; otherwise empty strings."""
+    if isinstance(value, (list, tuple)):
+        return ("records", "list") if value and isinstance(value[0], Mapping) else ("", "")
     for base in type(value).__mro__:
         package = base.__module__.partition(".")[0]
         if base.__name__ in _FRAMES.get(package, ()):
@@ -151,6 +153,12 @@ def _column_names(frame: Any, package: str, kind: str) -> list[object]:
         return list(frame.collect_schema().names() if kind == "LazyFrame" else frame.columns)
     if package == "pandas":
         return list(frame.columns)
+    if package == "records":
+        if (
+            row := next((row for row, record in enumerate(frame) if not isinstance(record, Mapping)), None)
+        ) is not None:
+            raise bad_parameter("texts", f"a list whose item {row} is a {type(frame[row]).__name__}", "dicts alone")
+        return list(dict.fromkeys(name for record in frame for name in record))
     if package == "datasets":
         # A stream without declared features has no list of columns.
         return list(next(iter(frame), {}) if frame.column_names is None else frame.column_names)
@@ -159,6 +167,8 @@ def _column_names(frame: Any, package: str, kind: str) -> list[object]:
 
 def _read_flat(frame: Any, package: str, kind: str, names: list[str]) -> dict[str, Any]:
     """Read columns that have exactly these names."""
+    if package == "records":
+        return {name: [record.get(name) for record in frame] for name in names}
     if package == "pandas":
         return {name: _read_pandas(frame[name]) for name in names}
     if package == "polars":
@@ -247,12 +257,15 @@ def text_names(frame: Any, text: str | Sequence[str]) -> list[str]:
         return list(text)
     if "," not in text:
         return [text]
+    return [text] if text in column_names(frame) else [name.strip() for name in text.split(",")]
+
+
+def column_names(frame: Any) -> list[Any]:
+    """Return the names of the columns of a frame; a stream is not read."""
     package, kind = _frame_class(frame)
     if package and not kind.endswith("Dict"):
-        existing = _column_names(frame, package, kind)
-    else:
-        existing = list(getattr(frame, "column_names", ()) or getattr(frame, "columns", ()))
-    return [text] if text in existing else [name.strip() for name in text.split(",")]
+        return _column_names(frame, package, kind)
+    return list(getattr(frame, "column_names", ()) or getattr(frame, "columns", ()))
 
 
 def join_columns(columns: Sequence[Any]) -> Any:
@@ -302,7 +315,10 @@ def text_column(column: Any, name: str, argument: str = "text") -> Any:
     ParameterError
         The column has another type.
     """
+    vectors = f"pass vectors as an array: nearkin.dedup(numpy.array(list(frame[{name!r}])), ids)"
     if isinstance(column, list):
+        if isinstance(next((value for value in column if value is not None), None), (np.ndarray, list, tuple)):
+            raise bad_parameter(argument, f"{name!r}, a column of lists", f"a column of strings; {vectors}")
         if not any(isinstance(value, bytes) for value in column):
             return column
         return [_decode(value, row, name) if isinstance(value, bytes) else value for row, value in enumerate(column)]
@@ -312,8 +328,9 @@ def text_column(column: Any, name: str, argument: str = "text") -> Any:
     if is_string(kind) or pa.types.is_null(kind):
         return column
     if not is_binary(kind) and not pa.types.is_fixed_size_binary(kind):
+        hint = f"; {vectors}" if pa.types.is_nested(kind) else ""
         value = f"{name!r}, a column of {column.type}"
-        raise bad_parameter(argument, value, "a column of strings, or of bytes in UTF-8")
+        raise bad_parameter(argument, value, f"a column of strings, or of bytes in UTF-8{hint}")
     view = pa.string_view() if pa.types.is_binary_view(kind) else pa.string()
     plain = _decode_dictionary(column, kind)
     try:
@@ -534,7 +551,10 @@ def _keep(frame: Any, rows: NDArray[np.int64], count: int, added: _Added = None)
         return _append_column(frame[rows], added)
     if "pyarrow" in packages:
         return _append_column(filter_rows(frame, _mask(rows, count)), added)
-    return type(frame)(frame[row] for row in rows.tolist())
+    kept = (frame[row] for row in rows.tolist())
+    if added is not None:
+        kept = ({**record, added[0]: value} for record, value in zip(kept, added[1].tolist(), strict=True))
+    return type(frame)(kept)
 
 
 def _length_error(length: int, count: int) -> ParameterError:

@@ -18,6 +18,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from importlib import import_module
 from json.encoder import encode_basestring
 from typing import IO, TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ from nearkin.io.decompress import Reader, Sink
 from nearkin.io.encoding import ChunkStream
 from nearkin.io.inputs import Format, InputFile, file_error, resolve
 from nearkin.io.output import OutputDir
-from nearkin.io.values import Scalar
+from nearkin.io.values import Column, Scalar
 from nearkin.notebook import ROWS, count_of, html_table
 
 if TYPE_CHECKING:
@@ -42,11 +43,46 @@ __all__ = ["TableColumn", "Tabular", "read_table", "table_name", "write_table"]
 
 # Rows that exist as Python objects at the same time.
 _CHUNK_ROWS = 1 << 14
+_BLOCK_ROWS = 1 << 12
 # A CSV field may be a complete document.
 _MAX_FIELD = 256 << 20
 
 
-class Tabular:
+class Comparable:
+    """Base class of results: two of one class are equal if their values are, times aside. NaN equals NaN."""
+
+    def __eq__(self, other: object) -> bool:
+        return equal_values(self._values(), other._values()) if type(other) is type(self) else NotImplemented
+
+    def _values(self) -> Mapping[str, object]:
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}  # type: ignore[arg-type]
+
+
+def equal_values(a: object, b: object) -> bool:
+    """Return True if two values of results are equal; `timings` of mappings are ignored.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from nearkin.io.tables import equal_values
+    >>> equal_values({"n": [1, np.nan], "timings": 1}, {"n": [1, np.nan], "timings": 2})
+    True
+    >>> equal_values(np.array([1, 2]), np.array([1, 2, 2]))
+    False
+    """
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        names = a.keys() - {"timings"}
+        return names == b.keys() - {"timings"} and all(equal_values(a[name], b[name]) for name in names)
+    if isinstance(a, (list, tuple, Column)) and type(a) is type(b):
+        return len(a) == len(b) and all(map(equal_values, a, b))
+    if isinstance(a, (np.ndarray, list)) or isinstance(b, (np.ndarray, list)):
+        return False
+    return a is b or bool(a == b) or (a != a and b != b)
+
+
+class Tabular(Comparable):
     """Base class of results that are tables: `_columns` returns the columns, `_types` the Arrow types of empty ones.
 
     Examples
@@ -79,6 +115,18 @@ class Tabular:
     def _caption(self, rows: int) -> str:
         """Return the caption of the table in a notebook."""
         return count_of(rows, "row")
+
+    def _compact_columns(self) -> Mapping[str, Any]:
+        """Return the columns, each an array or another object whose slices are lists."""
+        return self._columns()
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield each row as a dict, as `pandas.DataFrame` reads them if they are what iteration yields."""
+        columns = self._compact_columns()
+        for start in range(0, len(next(iter(columns.values()), ())), _BLOCK_ROWS):
+            blocks = [column[start : start + _BLOCK_ROWS] for column in columns.values()]
+            cells = [block.tolist() if isinstance(block, np.ndarray) else block for block in blocks]
+            yield from (dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True))
 
     def to_arrow(self) -> pa.Table:
         """Return a pyarrow Table; a column that mixes numbers and strings becomes a column of strings."""

@@ -26,6 +26,7 @@ from nearkin.errors import (
     FormatVersionError,
     InputError,
     MismatchError,
+    ParameterError,
     StoreError,
     bad_parameter,
     check_count,
@@ -35,11 +36,13 @@ from nearkin.errors import (
 )
 from nearkin.io.arrow import to_values
 from nearkin.io.saved import check_saved
+from nearkin.notebook import ROWS, html_table
 from nearkin.patterns.inputs import AlignedColumns, ItemBatch, Items, Strings, parse_times, read_batches
 from nearkin.patterns.tables import chance_of_absence, compare_tables, join_changes, split_bytes, template_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import Self
 
 _Self = TypeVar("_Self", bound="Patterns")
 _FORMAT = 2
@@ -143,6 +146,13 @@ class Patterns(ABC):
 
     REASONS: ClassVar[tuple[str, ...]] = ()
     """Reasons why the scanner skips items, by number."""
+
+    def __new__(cls, *items: object, **parameters: object) -> Self:
+        """Refuse items, which `fit` takes."""
+        if items:
+            name = cls.__name__
+            raise ParameterError(f"{name}() takes parameters by name alone; items go to fit, as in {name}().fit(items)")
+        return super().__new__(cls)
 
     def __init__(self, *, sample: int = 64, max_templates: int = 200_000) -> None:
         self._sample = check_count("sample", sample, 2, 1 << 16, "2 to 65536")
@@ -284,6 +294,12 @@ class Patterns(ABC):
     def __repr__(self) -> str:
         params = ", ".join(f"{name}={value!r}" for name, value in self._params().items())
         return f"<{type(self).__name__}({params}): {len(self)} patterns of {self.count} items>"
+
+    def _repr_html_(self) -> str:
+        """Return the first patterns for a notebook."""
+        table = self.table().select(["id", "pattern", "count", "share"])
+        rows = zip(*(to_values(column) for column in table.slice(0, ROWS).columns), strict=True)
+        return html_table(table.column_names, rows, total=len(table), caption=repr(self))
 
     @abstractmethod
     def __len__(self) -> int:

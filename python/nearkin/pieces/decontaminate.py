@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, ClassVar
 
@@ -26,6 +26,7 @@ from nearkin.errors import bad_parameter
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.base import read_ahead
+from nearkin.io.tables import Comparable
 from nearkin.notebook import html_facts
 from nearkin.pieces.passages import Cuts, without_spans
 from nearkin.pieces.suites import (
@@ -99,8 +100,8 @@ class SourceTable(ResultTable):
     _own_types: ClassVar = {**dict.fromkeys(("documents", "contaminated"), "int64"), "share": "float64"}
 
 
-@dataclass(frozen=True)
-class Decontamination:
+@dataclass(frozen=True, eq=False)
+class Decontamination(Comparable):
     """The result of a search for items of suites.
 
     Attributes
@@ -133,7 +134,7 @@ class Decontamination:
     flags: NDArray[np.bool_]
     summary: dict[str, Any]
     ids: Column
-    index: Suites
+    index: Suites = field(compare=False)
 
     @property
     def contaminated(self) -> IdList:

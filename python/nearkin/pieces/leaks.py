@@ -35,6 +35,7 @@ from nearkin.errors import bad_parameter, excerpt
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.arrow import to_values
+from nearkin.io.tables import Comparable
 from nearkin.notebook import html_facts
 from nearkin.pieces.decontaminate import decontaminate
 from nearkin.progress import ShowProgress, reporting
@@ -67,8 +68,8 @@ class LeakMatrix(ResultTable):
     }
 
 
-@dataclass(frozen=True)
-class Leaks:
+@dataclass(frozen=True, eq=False)
+class Leaks(Comparable):
     """The result of a search for leaks.
 
     Attributes
@@ -141,7 +142,7 @@ def leaks(
     threshold : float, default 0.8
         Smallest similarity of near documents, and containment, inclusive; above 0 and up to 1.
     recipe : Recipe, str or None
-        Defines the features of near documents; None for the default.
+        Defines the features of near documents; None for the document recipe.
     judged : PairLabels, iterable of (document, document, bool or None), or a path; optional
         Judged pairs by the names of splits and ids, `("train:7", "test:12", False)`, or the file that the report
         exports. Pairs labelled different are no leak, unless they are exact copies.

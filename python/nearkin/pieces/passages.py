@@ -40,6 +40,7 @@ from nearkin.dedup.texts import hash_inputs
 from nearkin.errors import bad_parameter, check_count, check_options, warn_caller
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
+from nearkin.io.tables import Comparable
 from nearkin.io.values import INT
 from nearkin.notebook import html_facts
 from nearkin.pieces.chunks import (
@@ -313,8 +314,8 @@ class ShareTable(ResultTable):
     }
 
 
-@dataclass(frozen=True)
-class Cuts:
+@dataclass(frozen=True, eq=False)
+class Cuts(Comparable):
     """Passages to cut out of texts.
 
     Attributes
@@ -389,8 +390,8 @@ def _with_space(text: str, start: int, end: int) -> tuple[int, int]:
     return start, (last if space_before else end)
 
 
-@dataclass(frozen=True)
-class PassagesResult:
+@dataclass(frozen=True, eq=False)
+class PassagesResult(Comparable):
     """The result of a search for passages.
 
     Attributes

@@ -24,7 +24,7 @@ from nearkin._core import SuitesCore, particulars
 from nearkin.dedup.inputs import FrameLike, Paths
 from nearkin.errors import bad_parameter, check_name, excerpt
 from nearkin.io.arrow import to_cells, to_values
-from nearkin.io.frames import is_frame, read_columns
+from nearkin.io.frames import column_names, is_frame, read_columns
 from nearkin.io.inputs import file_error, format_of, resolve
 from nearkin.io.tables import read_table
 from nearkin.text.batches import Texts, iterate_batches
@@ -504,8 +504,7 @@ def _choose(name: str, available: Iterable[str], columns: Sequence[str] | None, 
 
 def _read_frame(name: str, frame: Any, columns: Sequence[str] | None, item_id: str | None) -> dict[str, list[Any]]:
     """Return columns of a frame as lists."""
-    existing = getattr(frame, "column_names", None) or list(getattr(frame, "columns", ()))
-    requested = _choose(name, existing, columns, item_id)
+    requested = _choose(name, column_names(frame), columns, item_id)
     read = read_columns(frame, {f"columns={column!r}": column for column in requested})
     return {column: to_cells(read[column], column) for column in requested}
 

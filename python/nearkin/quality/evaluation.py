@@ -248,7 +248,7 @@ class StratumScores:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation(Tabular):
     """The result of `evaluate`. As a table it has one row per available measure, with null for missing values.
 

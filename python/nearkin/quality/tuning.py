@@ -28,7 +28,7 @@ import math
 import os
 import shlex
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -213,7 +213,8 @@ def tune(
         Default: row numbers. A Corpus has its own.
     text, id : str, optional
         Columns of the texts and of the ids in a frame or in files, as for `nearkin.dedup`.
-    truth : PairLabels, ClusterLabels, iterable of (id, id) or (id, id, bool or None), or a path; optional
+    truth : PairLabels, ClusterLabels, mapping of ids to clusters, iterable of (id, id) or (id, id, bool or None), or a
+            path; optional
         Labels, or a file of labels as for `nearkin.evaluate`. If all listed pairs match, other pairs do not match; if
         some do not match, or if the labels are a sample with weights, other pairs are unjudged. Default: pairs with at
         least the threshold's similarity are true.
@@ -223,7 +224,7 @@ def tune(
     recall : float, default 0.95
         Minimum fraction of the true pairs among the candidates, above 0 and up to 1.
     recipes : iterable of Recipe or str, optional
-        Features and weights to try; their bits are ignored. Default: the default recipe, and with labels
+        Features and weights to try; their bits are ignored. Default: the fingerprint recipe, and with labels
         `nearkin.tune.RECIPES`.
     bits : iterable of int, default (64, 128, 256)
         Widths to try.
@@ -324,7 +325,9 @@ def _parse_labels(truth: Labels) -> PairLabels | ClusterLabels:
             reason = "is the folder of a run, which is not the truth; use a table of labels"
             raise input_error(os.fspath(truth), reason)
         return labels
-    return read_pair_labels(truth, "truth")
+    return (
+        ClusterLabels(truth.keys(), truth.values()) if isinstance(truth, Mapping) else read_pair_labels(truth, "truth")
+    )
 
 
 @dataclass

@@ -82,8 +82,7 @@ def dedup(
     keep : str, default "first"
         As for `nearkin.dedup`: "first" has the smallest id, "last" the largest.
     recipe : Recipe, str or None
-        None for the features of the default recipe with MinHash, whose work grows with the number of documents, not
-        with their pairs.
+        None for the document recipe, MinHash, whose work grows with the number of documents, not with their pairs.
     against : ray.data.Dataset, optional
         Reference documents, with the columns `text` and `id`: documents that match one of them are removed.
     progress : bool or function, optional

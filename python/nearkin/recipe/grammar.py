@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Literal, Protocol, get_args
 
 from nearkin._core import IdfCore, RecipeCore, feature_hash_names
@@ -37,7 +38,7 @@ IDF_TABLES = ("cppjieba", "jieba")
 """Names of the included IDF tables."""
 
 DEFAULT = "char:4|binary|xxh3|simhash:128"
-"""Default recipe of `dedup`; docs/quality.md has the measurements that support it."""
+"""The fingerprint recipe, of `fingerprint`, `compare` and `explain`; the document recipe has the same features."""
 
 CONTAINMENT = "char:8|binary|xxh3|simhash:128"
 """Default recipe of containment: a long text has most of the 4-grams of its language, and few of its 8-grams."""
@@ -144,6 +145,8 @@ ALLOWED = (
     "simhash:BITS or minhash:NUM_PERM"
 )
 
+_SEGMENTS = re.findall(r"\w+(?=:)|count|binary|log|textrank|given", ALLOWED)
+
 DIGEST = "[0-9a-f]{16}"
 
 
@@ -167,7 +170,12 @@ def parse(text: str) -> dict[str, object]:
         parsers = (_parse_word_segment, _parse_feature_segment, _parse_hash_segment)
         pairs = next(filter(None, (parser(name, argument) for parser in parsers)), None)
         if pairs is None:
-            raise bad_parameter("recipe", text, ALLOWED + f"; {segment!r} is not one of them")
+            words = (*feature_hash_names(), *_SEGMENTS)
+            likely = get_close_matches(name.lower(), words, n=1)
+            allowed = f"{ALLOWED}; {segment!r} is not one of them"
+            if likely and likely[0] != name:
+                allowed = f"{segment.replace(name, likely[0])} in place of {segment!r}"
+            raise bad_parameter("recipe", text, allowed)
         for slot, value in pairs:
             if slot in values:
                 raise bad_parameter("recipe", text, f"one {slot}, not two")

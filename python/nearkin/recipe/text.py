@@ -32,7 +32,7 @@ from difflib import get_close_matches
 from typing import Literal
 
 from nearkin._core import RecipeCore
-from nearkin.errors import ParameterError, bad_parameter, mismatch
+from nearkin.errors import ParameterError, bad_parameter, excerpt, mismatch
 from nearkin.notebook import html_facts
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.recipe.grammar import (
@@ -93,8 +93,8 @@ class Recipe(FrozenRecipe):
 
     Parameters
     ----------
-    text : str, default the default recipe
-        Text form; omitted slots have their defaults.
+    text : str, default the fingerprint recipe, "char:4|binary|xxh3|simhash:128"
+        Text form, whose omitted slots have their defaults, or the name of a preset.
     stop_words : iterable of str, default none
         Words to remove before word n-grams are built, compared after normalisation and case folding. Required if the
         text form has a `stop:` digest, which they must match.
@@ -204,8 +204,17 @@ class Recipe(FrozenRecipe):
         idf: IdfTable | None = None,
     ) -> None:
         if not isinstance(text, str):
-            raise bad_parameter("recipe", repr(text), "the text form, such as " + DEFAULT)
-        slots = parse(text)
+            raise bad_parameter("recipe", excerpt(repr(text)), "the text form, such as " + DEFAULT)
+        try:
+            slots = parse(PRESETS.get(text, text))
+        except ParameterError:
+            if not re.fullmatch(r"[\w-]+", text):
+                raise
+            # A single word is more likely a misspelt preset than a recipe, whose segments would be a long list.
+            likely = get_close_matches(text, PRESETS, n=1)
+            hint = f"; did you mean {likely[0]}?" if likely else ""
+            allowed = f"a preset ({', '.join(PRESETS)}) or segments such as 'word:3|binary|xxh3|minhash:128'{hint}"
+            raise bad_parameter("recipe", text, allowed) from None
         slots["stop_words"] = stop_words
         self._fill(restore_external(slots, user_words, idf))
 
@@ -239,29 +248,14 @@ class Recipe(FrozenRecipe):
 
     @classmethod
     def of(cls, recipe: Recipe | str | None) -> Recipe:
-        """Convert a text form or the name of a preset to a recipe; None is the default recipe.
+        """Convert a text form or the name of a preset to a recipe; None is the fingerprint recipe.
 
         Parameters
         ----------
         recipe : Recipe, str or None
             A recipe, a text form, the name of a preset, or None.
         """
-        if recipe is None:
-            return cls()
-        if isinstance(recipe, Recipe):
-            return recipe
-        if recipe in PRESETS:
-            return cls.preset(recipe)
-        try:
-            return cls(recipe)
-        except ParameterError:
-            if not isinstance(recipe, str) or not re.fullmatch(r"[\w-]+", recipe):
-                raise
-        # A single word is more likely a misspelt preset than a recipe, whose segments would be a long list.
-        likely = get_close_matches(recipe, PRESETS, n=1)
-        hint = f"; did you mean {likely[0]}?" if likely else ""
-        allowed = f"a preset ({', '.join(PRESETS)}) or segments such as 'word:3|binary|xxh3|minhash:128'{hint}"
-        raise bad_parameter("recipe", recipe, allowed)
+        return recipe if isinstance(recipe, Recipe) else cls() if recipe is None else cls(recipe)
 
     @classmethod
     def from_json(cls, text: str, *, user_words: str | Iterable[str] = "", idf: IdfTable | None = None) -> Recipe:

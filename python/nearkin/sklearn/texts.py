@@ -111,7 +111,7 @@ class SimHashVectorizer(_TextVectorizer):
         Recipe of the family simhash, its text form or the name of a preset; None for `word:1|binary|xxh3|simhash:1024`.
         More bits are more accurate. The default is meant for topics: with it `RidgeClassifier` reaches an accuracy of
         0.67 on five groups of 20 Newsgroups (974 training texts), by which it was chosen, and 0.71 on the nine classes
-        of Sogou news, in Chinese; with the default recipe of `nearkin.fingerprint` 0.42 and 0.18.
+        of Sogou news, in Chinese; with the fingerprint recipe 0.42 and 0.18.
     output : {"signs", "bits", "packed"}, default="signs"
         `float64` of shape (n_samples, n_bits) with ±1/√n_bits, whose dot product estimates 1 - 2 θ/π; `uint8` of 0
         and 1; or `uint8` of shape (n_samples, ceil(n_bits / 8)) with bit i as bit i % 8 of byte i // 8.

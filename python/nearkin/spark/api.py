@@ -57,8 +57,7 @@ def dedup(
     keep : str, default "first"
         As for `nearkin.dedup`: "first" has the smallest id, "last" the largest.
     recipe : Recipe, str or None
-        None for the features of the default recipe with MinHash, whose work grows with the number of documents, not
-        with their pairs.
+        None for the document recipe, MinHash, whose work grows with the number of documents, not with their pairs.
     source : str, optional
         The column with the source of each text: the summary counts removals by source.
     against : DataFrame, optional

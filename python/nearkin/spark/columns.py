@@ -29,7 +29,7 @@ def fingerprint(
     text : str
         The column of the texts.
     recipe : Recipe, str or None
-        Defines the fingerprint of a text; None for the default.
+        Defines the fingerprint of a text; None for the fingerprint recipe.
     column : str
         The name of the new column: bigint up to 64 bits (the signed integer of the same bits), binary above (8 bytes
         for each word, little endian: `numpy.frombuffer(cell, "<u8")`); null for a text without features.
@@ -58,7 +58,7 @@ def signature(
     text : str
         The column of the texts.
     recipe : Recipe, str or None
-        With the family minhash; None for the default recipe with it.
+        With the family minhash; None for the document recipe.
     column : str
         The name of the new column: binary, little endian, 4 bytes for each value (8 with some recipes):
         `numpy.frombuffer(cell, "<u4")`; null for a text without features.

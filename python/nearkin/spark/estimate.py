@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nearkin.dedup.config import DedupConfig
 
 _MIN_VALUES = 128
-"""Values of a signature of the default recipe; more bands take more."""
+"""Values of a signature of the document recipe; more bands take more."""
 _BITS = 16
 """Bytes of the one-bit values of a document."""
 _PARCEL_ROW, _PARCEL_DOCUMENT = 4, 1 + 1 + _BITS
@@ -38,7 +38,7 @@ _PARCEL_ROW, _PARCEL_DOCUMENT = 4, 1 + 1 + _BITS
 FITTED_BYTES = 1089
 """Bytes of a text in the jobs that constants were fitted on."""
 BANDS = (18, 6)
-"""Bands and rows of the default recipe of engines."""
+"""Bands and rows of the document recipe on engines."""
 
 
 @dataclass(frozen=True)

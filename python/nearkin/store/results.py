@@ -32,7 +32,7 @@ class StoredMatch:
     columns: dict[str, Cell] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CheckResult(Tabular):
     """Result of `check`, `check_and_add` or `add`: one status per document of the batch, in order.
 
@@ -112,6 +112,8 @@ class CheckResult(Tabular):
             field.name for field in fields(self) if getattr(self, field.name) is not None and field.name != "verified"
         ]
 
+    __iter__ = Tabular.rows
+
     @property
     def is_new(self) -> NDArray[np.bool_]:
         """True for each document that is new."""
@@ -128,11 +130,6 @@ class CheckResult(Tabular):
             "similarity": self.similarities.tolist(),
             **counted,
         }
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the result of each document as a dict."""
-        columns = self.columns
-        return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
     def _columns(self) -> dict[str, list[Any]]:
         return self.columns

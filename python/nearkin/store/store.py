@@ -101,13 +101,15 @@ from nearkin.store.log import (
 )
 from nearkin.store.lost import record_missing_commits, warn_of_losses
 from nearkin.store.memory import MAX_BACKLOG, Budget
-from nearkin.store.records import (
-    KNOWN,
-    Cell,
-    Columns,
-    columns_by_row,
+from nearkin.store.records import KNOWN, Cell, Columns, columns_by_row
+from nearkin.store.results import (
+    CheckResult,
+    Expired,
+    StoredDocument,
+    StoredMatch,
+    StoreStats,
+    export_lines,
 )
-from nearkin.store.results import CheckResult, Expired, StoredDocument, StoredMatch, StoreStats, export_lines
 from nearkin.store.salvage import Adoption, Salvage, adopt_lost, salvage
 from nearkin.store.snapshot import Snapshot, SnapshotRange
 
@@ -266,7 +268,10 @@ class Store(DocumentStore):
     3 {'source': 'web'}
     """
 
-    def __init__(
+    def __init__(self, *args: object, **options: object) -> None:
+        raise ParameterError("Store() opens nothing; use Store.open(path), or Store.create(path) for a new store")
+
+    def _set_up(
         self,
         folder: Path,
         log: Log,
@@ -427,7 +432,8 @@ class Store(DocumentStore):
             recovered_outputs = outbox.publish_pending(log) if mode == "w" else []
             if texts is not None and not settings.needs_texts:
                 raise bad_parameter("texts", "a function", f'None for this store, with text="{settings.text}"')
-            store = cls(folder, log, settings, mode, max_pending, texts, budget)
+            store = cls.__new__(cls)
+            store._set_up(folder, log, settings, mode, max_pending, texts, budget)
             store._recovered_outputs = recovered_outputs
             with store._reading():
                 pass

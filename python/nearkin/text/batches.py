@@ -48,6 +48,8 @@ def iterate_batches(texts: Texts) -> Iterable[Texts]:
     if texts is None or isinstance(texts, (bytes, int, float)):
         kind = type(texts).__name__
         raise TypeError(f"{kind} is no list of texts; pass a list, a generator or a column of str or None")
+    if isinstance(texts, (list, tuple)) and texts and isinstance(texts[0], Mapping):
+        raise TypeError("text 0 is a dict; texts are str or None; pass [item['text'] for item in items]")
     if (
         isinstance(texts, (str, list, tuple))
         or is_arrow(texts)
