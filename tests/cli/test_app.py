@@ -21,7 +21,7 @@ import typer.main
 import nearkin as nk
 from command import ENVIRONMENT, TEXTS, call, run
 from nearkin.cli import app as door
-from nearkin.cli.app import app
+from nearkin.cli.app import app, command_names
 
 # Options of one name that do different things in different commands, each declared where it is used.
 DIFFERENT = {
@@ -329,3 +329,16 @@ def test_an_input_without_documents_is_told(tmp_path: Path, command: str) -> Non
     path.write_text("")
     done = call("text", command, path)
     assert (0, "", f"nearkin: no documents in {path}") == (done.code, done.out, done.message)
+
+
+def test_help_and_version_are_also_commands() -> None:
+    """Before or after a command; `--help-all` of the program and of a group lists all commands below it."""
+    assert call("-h").out == call("help").out
+    assert call("dedup", "-h").out == call("help", "dedup").out == call("-h", "dedup").out
+    assert call("store", "create", "-h").out == call("help", "store", "create").out
+    assert call("dedup", "--help-all").out == call("--help-all", "dedup").out != call("dedup", "-h").out
+    assert call("recipe", "show", "-h").out.splitlines()[0] == call("recipe", "show", "--help-all").lines[0]
+    assert call("--version").out == call("version").out
+    lines = call("--help-all").lines
+    assert [] == [name for name in command_names() if not any(line.startswith(f"  {name}") for line in lines)]
+    assert "  store create" not in call("-h").out

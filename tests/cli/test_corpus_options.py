@@ -24,22 +24,14 @@ def tree(tmp_path: Path) -> Path:
 def test_a_directory_stands_for_what_is_below_it(tree: Path) -> None:
     """Files are sorted, those of a folder before those of its subfolders; arguments keep their order."""
     failures = Failures()
-    result = list_files([tree / "c", tree], failures, recursive=True)
+    result = list_files([tree / "c", tree], failures)
     assert [tree / "c", tree / "a", tree / "c", tree / "b" / "1", tree / "b" / "2"] == result
     assert not failures.failed
 
 
-def test_a_directory_is_refused_unless_asked_for(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without --recursive a directory is a failure; other files are listed."""
-    failures = Failures()
-    assert [tree / "a"] == list_files([tree, tree / "a"], failures, recursive=False)
-    assert failures.failed
-    assert f"nearkin: {tree}: a directory; add --recursive" in capsys.readouterr().err
-
-
 def test_what_is_missing_is_named_all_the_same(tree: Path) -> None:
     """A missing file is listed, and reported when it is hashed."""
-    assert [tree / "none"] == list_files([tree / "none"], Failures(), recursive=True)
+    assert [tree / "none"] == list_files([tree / "none"], Failures())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a right there")
@@ -47,8 +39,8 @@ def test_links_below_a_directory_are_left_out(tree: Path) -> None:
     """Links below a directory are skipped; a link in an argument is followed."""
     (tree / "b" / "up").symlink_to(tree)
     (tree / "b" / "file").symlink_to(tree / "a")
-    assert [tree / "b" / "1", tree / "b" / "2"] == list_files([tree / "b"], Failures(), recursive=True)
-    assert [tree / "b" / "file"] == list_files([tree / "b" / "file"], Failures(), recursive=True)
+    assert [tree / "b" / "1", tree / "b" / "2"] == list_files([tree / "b"], Failures())
+    assert [tree / "b" / "file"] == list_files([tree / "b" / "file"], Failures())
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="needs a folder that can't be read")
@@ -56,6 +48,6 @@ def test_a_folder_that_can_not_be_read_is_refused(tree: Path) -> None:
     """An unreadable folder is a failure; the walk continues."""
     (tree / "b").chmod(0)
     failures = Failures()
-    assert [tree / "a", tree / "c"] == list_files([tree], failures, recursive=True)
+    assert [tree / "a", tree / "c"] == list_files([tree], failures)
     (tree / "b").chmod(0o700)
     assert failures.failed

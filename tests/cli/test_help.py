@@ -71,7 +71,7 @@ def write_example_files(folder: Path, line: str) -> None:
                 assert 0 == call(*each.split()).code, each
     if "known.txt" in words:
         family = "tlsh" if "tlsh" in words else "ssdeep"
-        (folder / "known.txt").write_bytes(call(family, "hash", "--recursive", "Documents").data)
+        (folder / "known.txt").write_bytes(call(family, "hash", "Documents").data)
 
 
 def run_example(line: str) -> list[str]:

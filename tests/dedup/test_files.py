@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import itertools
 import lzma
 import os
 import random
 import shutil
 import tarfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ import nearkin as nk
 from nearkin._core import script_features, ssdeep_hash_contents
 from nearkin.dedup import files
 from nearkin.dedup.candidates.digests import feature_similarity, is_comparable
+from nearkin.dedup.scripts import undo_wrappers
 from nearkin.errors import InputError, ParameterError
 from reference import absorb, components
 
@@ -625,6 +628,77 @@ def test_short_texts_are_near_by_their_features(tmp_path: Path) -> None:
     assert [row["evidence"] for row in rows.values() if row["reason"] != "kept"] == result.pairs["evidence"]
     assert {"also": "text", "text_threshold": 0.6} == {key: result.summary[key] for key in ("also", "text_threshold")}
     assert len(alone.kept) > len(result.kept)
+
+
+def inflate(data: bytes) -> bytes:
+    """Compress without a header, as `gzinflate` reads it."""
+    stream = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return stream.compress(data) + stream.flush()
+
+
+def wrapped(kind: str, data: bytes) -> bytes:
+    """Return code that evaluates a script."""
+    text = {
+        "deflate": b"gzinflate(base64_decode('%s'))" % base64.b64encode(inflate(data)),
+        "zlib": b'gzuncompress( base64_decode("%s") )' % base64.b64encode(zlib.compress(data)),
+        "rot13": b"str_rot13('%s')"
+        % codecs.encode(data.decode("latin-1"), "rot13").replace("'", "\\'").encode("latin-1"),
+        "reversed": b"base64_decode(STRREV('%s'))" % base64.b64encode(data)[::-1],
+        "characters": b".".join(b"chr(%d)" % byte for byte in data),
+        "character codes": b"String.fromCharCode(%s)" % b", ".join(b"0x%x" % byte for byte in data),
+        "hexadecimal": b"pack('H*', '%s')" % data.hex().encode(),
+        "escapes": b'base64_decode("%s")' % b"".join(b"\\x%02x" % byte for byte in base64.b64encode(data)),
+        "parts": b"base64_decode('%s'.'%s')" % (base64.b64encode(data)[:40], base64.b64encode(data)[40:]),
+        "variable": b"gzinflate(base64_decode($code))",
+        "cut": b"gzinflate(base64_decode('%s'))" % base64.b64encode(inflate(data)[:-9]),
+    }[kind]
+    return b"<?php eval(%s);" % text
+
+
+WRAPPERS = ("deflate", "zlib", "rot13", "reversed", "characters", "character codes", "hexadecimal", "escapes", "parts")
+
+
+@pytest.mark.parametrize("kind", WRAPPERS)
+def test_wrappers_of_literals_are_undone(kind: str, tmp_path: Path) -> None:
+    """Once, and within another one; the file is near the plain script by its text."""
+    script = SCRIPT.encode()
+    for name, data in (
+        ("a.php", script),
+        ("b.php", wrapped(kind, script)),
+        ("c.php", wrapped("deflate", wrapped(kind, script))),
+        ("d.php", wrapped("reversed", wrapped("hexadecimal", wrapped(kind, script)))),
+    ):
+        (tmp_path / name).write_bytes(data)
+        assert script in undo_wrappers(data, 1 << 16)
+    result = nk.dedup_files(sorted(tmp_path.iterdir()), also="text")
+    assert ["a.php"] == [Path(path).name for path in result.kept]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"strrev($name); gzinflate(base64_decode($code)); 'a' . 'b'",
+        wrapped("variable", b"x"),
+        wrapped("cut", SCRIPT.encode()),
+        b"gzinflate(base64_decode('%s'))" % base64.b64encode(inflate(b"a" * 10**6)),
+        b"base64_decode('%s')" % base64.b64encode(bytes(range(256))),
+        b"my_base64_decode('YWJj'); chr($n); base64_decode()",
+        b"\0 chr(65)",
+        b"chr(" * 9999,
+    ],
+)
+def test_what_is_no_wrapper_of_a_literal_stays(data: bytes) -> None:
+    """Variables, damaged and binary values, and values beyond the limit."""
+    assert data == undo_wrappers(data, 1 << 16)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_script(data: bytes) -> None:
+    """No input fails, and what is undone stays undone."""
+    for script in (data, wrapped("characters", data), wrapped("hexadecimal", data)):
+        result = undo_wrappers(script, 1 << 12)
+        assert len(result) <= max(len(script), 1 << 12)
+        assert b"\0" in script or b"\0" not in result
 
 
 @pytest.mark.parametrize("cluster", ["absorb", "components"])

@@ -128,7 +128,11 @@ def test_ids_of_files_are_parted_by_slashes_on_every_system(tmp_path: Path, monk
         ("*.none", None, "no file matches"),
         ("folder", "parquet", "the folder has no parquet files"),
         ("empty", None, "the folder has no files"),
-        ("mixed", None, "b.txt: is txt, while mixed/a.jsonl is jsonl; give inputs of one format, or format='files'"),
+        (
+            "mixed",
+            None,
+            "b.txt: is txt, while mixed/a.jsonl is jsonl; format='jsonl' reads these alone; give one format",
+        ),
         (["folder/a.jsonl", "mixed/b.txt"], None, "is txt, while folder/a.jsonl is jsonl"),
         (["folder/a.jsonl", "folder/../folder/a.jsonl"], None, "is given twice"),
         (["folder/a.jsonl", "folder/*.jsonl"], None, "is given twice"),

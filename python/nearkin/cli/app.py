@@ -178,7 +178,7 @@ def main() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line with these arguments, or those of the process, and return the exit code."""
-    words = sys.argv[1:] if arguments is None else list(arguments)
+    words = _as_options(sys.argv[1:] if arguments is None else list(arguments))
     debug = "--debug" in words
     try:
         # Not standalone, so that errors reach the handlers below.
@@ -217,6 +217,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
             warn(f"error: {format_usage_error(error, _command_of(words)[0], words, command_names)}")
         return int(getattr(error, "exit_code", USAGE))
     return code if isinstance(code, int) else 0
+
+
+def _as_options(words: list[str]) -> list[str]:
+    """Return the words with `help COMMAND`, `-h COMMAND` and `version` as the options of the command or the program."""
+    first, *rest = words or [""]
+    if first == "version":
+        return ["--version", *rest]
+    if first == "help" or (first in ("-h", "--help", "--help-all") and rest and not rest[0].startswith("-")):
+        words = [*rest, "--help" if first in ("-h", "help") else first]
+    command = _command_of([word for word in words if word != "--help-all"])[1]
+    if isinstance(command, HelpGroup):
+        command.complete = "--help-all" in words
+    if all(each.name != "help_all" for each in getattr(command, "params", ())):
+        words = ["--help" if word == "--help-all" else word for word in words]
+    return words
 
 
 def command_names() -> list[str]:

@@ -224,19 +224,16 @@ def list_files(
     inputs: Iterable[Path],
     failures: Failures,
     *,
-    recursive: bool,
     exclude: Iterable[Path] = (),
 ) -> list[Path]:
-    """Return the files that arguments name, in order.
+    """Return the files that arguments name and those below folders, in order; links in folders are left out.
 
     Parameters
     ----------
     inputs : iterable of Path
         Files and directories.
     failures : Failures
-        Reports directories that are skipped or cannot be read.
-    recursive : bool
-        List the files below a directory; otherwise a directory is a failure.
+        Reports folders that cannot be read.
     exclude : iterable of Path
         Folders to skip, such as that of a store. The number of their files is reported.
     """
@@ -247,8 +244,6 @@ def list_files(
     for path in inputs:
         if not path.is_dir():
             files.append(path)
-        elif not recursive:
-            failures.report(f"{path}: a directory; add --recursive to hash the files below it")
         else:
             for folder, folders, names in os.walk(path, onerror=failures.report):
                 if left_out.contains(folder):

@@ -820,11 +820,9 @@ def _dedup_files(job: Job) -> None:
     with ExitStack() as stack:
         store, described = stack.enter_context(_open_store(job))
         own = [] if store is None else [store.path]
-        paths = list_files(map(Path, job.inputs), failures, recursive=True, exclude=own)
+        paths = list_files(map(Path, job.inputs), failures, exclude=own)
         older = stack.enter_context(
-            _open_reference(
-                against, lambda: nullcontext(list_files(map(Path, against), failures, recursive=True)), "files"
-            )
+            _open_reference(against, lambda: nullcontext(list_files(map(Path, against), failures)), "files")
         )
         names = ["kept.nul", "removed.nul", "clusters.jsonl", "pairs.jsonl"]
         target = stack.enter_context(_open_output(output, names, [*map(Path, job.inputs), *own]))

@@ -22,6 +22,21 @@ _ARGUMENT = re.compile(
 )
 _SAVED = ("a file that `save` has written", "an index, as `nearkin index build` writes it")
 _OPEN_STORE = ("open it with nearkin.Store.open", "`nearkin store info` shows it")
+_FIELD_WORDS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("num-perm", "num-perms", "permutations"), ("--family", "minhash:NUM_PERM")),
+    **dict.fromkeys(("ngram", "ngrams", "ngram-size", "shingle", "shingle-size"), ("--recipe", "char:N or word:N")),
+    **dict.fromkeys(("min-similarity", "similarity", "jaccard", "jaccard-threshold", "cutoff"), ("--threshold", "")),
+    **dict.fromkeys(("force", "replace", "clobber"), ("--overwrite", "")),
+    **dict.fromkeys(("output", "output-dir", "outdir", "dest"), ("--out", "")),
+    **dict.fromkeys(("resume", "continue", "restart"), ("--checkpoint", "DIR")),
+    **dict.fromkeys(("workers", "jobs", "n-jobs", "num-workers", "num-proc"), ("--threads", "")),
+    **dict.fromkeys(("column", "field", "text-field", "text-key", "content"), ("--text-column", "")),
+    **dict.fromkeys(("id", "key", "id-field", "id-key"), ("--id-column", "")),
+    **dict.fromkeys(("distance", "hamming", "max-distance"), ("--radius", "")),
+    **dict.fromkeys(("verbose", "progress"), ("--quiet", "(progress is shown without it)")),
+    **dict.fromkeys(("explain", "estimate", "dry"), ("--dry-run", "")),
+}
+"""Words of the field that are no options, and the option of the same meaning with its value."""
 _OS_NUMBER = re.compile(r" \(os error \d+\)")
 """Suffix that Rust adds to the message of the system."""
 _NO_TEXT = re.compile(r"""\bno column ["']text["']; (?:the header|the file|this record) has [^;]*$""")
@@ -170,6 +185,11 @@ def _describe_usage(error: Any, words: Sequence[str], commands: Callable[[], lis
     parameter = getattr(error, "param", None)
     if kind == "NoSuchOption":
         likely = list(getattr(error, "possibilities", None) or [])
+        option, value = _FIELD_WORDS.get(error.option_name.lstrip("-").replace("_", "-"), ("", ""))
+        command = getattr(getattr(error, "ctx", None), "command", None)
+        known = {form for each in getattr(command, "params", ()) for form in each.opts}
+        if option in known:
+            likely = [f"{option} {value}".rstrip()]
         return f"there is no option {error.option_name}" + (f"; did you mean {' or '.join(likely)}?" if likely else "")
     if kind == "BadOptionUsage":
         return f"{error.option_name} takes no value" if "not take" in message else f"{error.option_name} needs a value"
@@ -211,9 +231,11 @@ def _allowed_values(parameter: Any, message: str) -> str:
     """Return the values that an option takes, from the message of Typer."""
     if match := re.search(r"is not one of (.*?)\.?$", message):
         return "one of " + match[1].replace("'", "")
-    low, high = getattr(parameter, "min", None), getattr(parameter, "max", None)
+    # The range is that of the parameter or of its type, as the version of Typer has it.
+    owner = parameter if hasattr(parameter, "min") else getattr(parameter, "type", None)
+    low, high = getattr(owner, "min", None), getattr(owner, "max", None)
     if re.search(r"greater|less|range", message):
         return f"{low} to {high}" if high is not None and low is not None else f"{low} or more"
-    if "integer" in message:
+    if re.search(r"\bint(eger)?\b", message):
         return "a whole number" + (f" from {low} to {high}" if low is not None and high is not None else "")
     return "a number" if "number" in message or "float" in message else message.rstrip(".")

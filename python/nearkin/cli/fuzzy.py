@@ -59,9 +59,9 @@ def _distance(maximum: int | None = None) -> Any:
     return matching_opt("Maximum distance, inclusive.", "--distance", min=0, max=maximum)
 
 
-FilePaths = Annotated[list[Path] | None, typer.Argument(help="Files, and directories with --recursive.")]
+FilePaths = Annotated[list[Path] | None, typer.Argument(help="Files, and folders with all files below them.")]
 Side = Annotated[str, typer.Argument(help="A file, or a digest.")]
-Recursive = Annotated[bool, opt("Include files below directories, but no links.", "--recursive", "-r")]
+Recursive = Annotated[bool, opt("Ignored: folders are always read, without links.", "--recursive", "-r")]
 _SSDEEP = (
     "How files become digests: html, lines and space before |ssdeep, such as 'html+space|ssdeep'; "
     "ssdeep:common:5 requires five common characters instead of seven (compare)."
@@ -158,7 +158,7 @@ class DigestRun:
 
     def list_files(self) -> list[Path]:
         """Return the files of the command line."""
-        return list_files(self.options.inputs or [], self.failures, recursive=self.options.recursive)
+        return list_files(self.options.inputs or [], self.failures)
 
     def hash_files(self, paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
         """Hash files, and return digest and name of each that can be read."""
@@ -197,7 +197,7 @@ class DigestRun:
         paths = self.list_files()
         entries = [*self.read_lists(self.options.lists), *self.hash_files(paths)]
         if not entries and not self.failures.failed:
-            raise bad_parameter("inputs", "none", "files, directories with --recursive, or --list")
+            raise bad_parameter("inputs", "none", "files, folders, or --list")
         return entries
 
     def _check_digest(self, digest: str) -> None:
@@ -239,7 +239,7 @@ class DigestRun:
         """Hash the files of the command line, and print them as JSON or as a list."""
         paths = self.list_files()
         if not paths and not self.failures.failed:
-            raise bad_parameter("inputs", "none", "files, or directories with --recursive")
+            raise bad_parameter("inputs", "none", "files or folders")
         entries = self.hash_files(paths)
         if self.options.as_json:
             rows = ([digest, path, str(self.recipe)] for digest, path in entries)
@@ -317,12 +317,12 @@ def ssdeep_hash(options: SsdeepOptions) -> None:
 
     Examples
     --------
-    $ nearkin ssdeep hash --recursive Documents
+    $ nearkin ssdeep hash Documents
     ssdeep,1.1--blocksize:hash:hash,filename
     192:1OGp2Rut721N+yQ8gUfgfpPBM0bjziHHUVRy8iBOGp2Rut721N+yQ8gUfgfpPBMY:1...
     192:1OGp2Rut721N+yQ8gUfgfpPBM0bjziHHUVOy8iBOGp2Rut721N+yQ8gUfgfpPBMY:1...
 
-    nearkin ssdeep hash --recursive Documents > known.txt
+    nearkin ssdeep hash Documents > known.txt
     nearkin ssdeep hash --recipe 'html+space|ssdeep' --json page.html
     """
     from nearkin.digests import ssdeep
@@ -348,11 +348,11 @@ def tlsh_hash(options: TlshOptions) -> None:
 
     Examples
     --------
-    $ nearkin tlsh hash --recursive Documents
+    $ nearkin tlsh hash Documents
     T1B662D6A322A47F2BE11653A93216546135A2CB87DCCFD1D4BB6316CBDFF09434A60787...
     T1B362D6A322A47F2BE11653A93216546135A2CB87DCCFD1E4BB6312CBDFF09434A60787...
 
-    nearkin tlsh hash --recursive Documents > known.txt
+    nearkin tlsh hash Documents > known.txt
     """
 
     def print_list(entries: Iterable[tuple[str, str]]) -> None:
@@ -416,7 +416,7 @@ def ssdeep_search(options: SsdeepOptions, known: Known = None, threshold: Score 
     Documents/new.bin       Documents/new.bin       100
     Documents/new.bin       Documents/old.bin       99
 
-    nearkin ssdeep search --known known.txt --recursive Downloads --threshold 60
+    nearkin ssdeep search --known known.txt Downloads --threshold 60
     """
     DigestRun(options).print_matches(known, limit, threshold=threshold)
 
@@ -432,7 +432,7 @@ def tlsh_search(options: TlshOptions, known: Known = None, distance: Distance = 
     Documents/new.bin       Documents/new.bin       0
     Documents/new.bin       Documents/old.bin       3
 
-    nearkin tlsh search --known known.txt --recursive Downloads --distance 30
+    nearkin tlsh search --known known.txt Downloads --distance 30
     """
     DigestRun(options).print_matches(known, limit, distance=distance)
 
@@ -443,12 +443,12 @@ def ssdeep_cluster(options: SsdeepOptions, threshold: Score = 50, linkage: Linke
 
     Examples
     --------
-    $ nearkin ssdeep cluster --recursive Documents
+    $ nearkin ssdeep cluster Documents
     cluster path    score with the first
     1       Documents/new.bin       100
     1       Documents/old.bin       99
 
-    nearkin ssdeep cluster --recursive Documents --threshold 80
+    nearkin ssdeep cluster Documents --threshold 80
     """
     DigestRun(options).print_clusters(linkage, "score with the first", threshold=threshold)
 
@@ -459,12 +459,12 @@ def tlsh_cluster(options: TlshOptions, distance: Distance = 40, linkage: Linked 
 
     Examples
     --------
-    $ nearkin tlsh cluster --recursive Documents
+    $ nearkin tlsh cluster Documents
     cluster path    distance to the first
     1       Documents/new.bin       0
     1       Documents/old.bin       3
 
-    nearkin tlsh cluster --recursive Documents --distance 30
+    nearkin tlsh cluster Documents --distance 30
     """
     DigestRun(options).print_clusters(linkage, "distance to the first", distance=distance)
 
@@ -485,20 +485,20 @@ def fuzzy(
 
     Examples
     --------
-    $ nearkin fuzzy --recursive Documents
+    $ nearkin fuzzy Documents
     group   path    ssdeep  tlsh    evidence
     1       Documents/new.bin       192:1OGp2Rut721N+yQ8gUfgfpPBM0bjziHHUVRy8iB...
     1       Documents/old.bin       192:1OGp2Rut721N+yQ8gUfgfpPBM0bjziHHUVOy8iB...
 
-    nearkin fuzzy --recursive Samples --distance 70 --json
+    nearkin fuzzy Samples --distance 70 --json
     """
     from nearkin.dedup.files import dedup_files
     from nearkin.digests import ssdeep, tlsh
 
     failures = Failures()
-    paths = list(dict.fromkeys(map(str, list_files(inputs or [], failures, recursive=recursive))))
+    paths = list(dict.fromkeys(map(str, list_files(inputs or [], failures))))
     if not paths and not failures.failed:
-        raise bad_parameter("inputs", "none", "files, or directories with --recursive")
+        raise bad_parameter("inputs", "none", "files or folders")
     with progress_bars(quiet=quiet) as progress:
         result = dedup_files(
             paths, family="fuzzy", threshold=threshold, radius=distance, on_error=failures.add, progress=progress

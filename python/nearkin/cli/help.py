@@ -88,17 +88,34 @@ class HelpCommand(TyperCommand):
 
 
 class HelpGroup(TyperGroup):
-    """A group that lists its commands with the first sentences of their descriptions."""
+    """A group that lists its commands with the first sentences of their descriptions.
+
+    Attributes
+    ----------
+    complete : bool
+        True to list the commands of inner groups, too.
+    """
+
+    complete = False
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
         options = [(_names(each), _explain(each, complete=True)) for each in self.get_params(ctx)]
         lines = [*_wrap(f"Usage: {ctx.command_path} COMMAND ..."), "", *_wrap(self.help or ""), ""]
         for heading, names in self.sections(ctx).items():
-            lines += [f"{heading}:", *_list((name, self.purpose(ctx, name)) for name in names), ""]
+            rows = [row for name in names for row in self._rows(ctx, name)]
+            lines += [f"{heading}:", *_list(rows), ""]
         lines += ["Options:", *_list(options), ""]
         lines += _wrap(f"`{ctx.command_path} COMMAND -h` shows the options of a command, and an example.")
         formatter.write("\n".join(lines) + "\n")
+
+    def _rows(self, ctx: Any, name: str) -> Iterator[tuple[str, str]]:
+        """Yield a command, or with `complete` those of a group, with their purposes."""
+        inner = self.get_command(ctx, name) if self.complete else None
+        if isinstance(inner, HelpGroup):
+            yield from ((f"{name} {each}", inner.purpose(ctx, each)) for each in inner.list_commands(ctx))
+        else:
+            yield name, self.purpose(ctx, name)
 
     def sections(self, ctx: Any) -> dict[str, list[str]]:
         """Return the names of the commands to list below each heading."""

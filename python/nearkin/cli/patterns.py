@@ -687,6 +687,8 @@ def _requests(
             path, line, reason = reader.first_malformed[0]
             place = f"{path}:{line}"
             message = f"{malformed:,} of {first + malformed:,} lines are no requests, the first {place}: {reason}"
+            column = "the time" if "valid time" in reason else "the URL"
+            message += f"; name that of {column} by --{column[4:].lower()}-column" if reason.startswith("no ") else ""
             message += "; --max-malformed allows more" if first else ""
             raise InputError(message, place=place, reason=reason)
 

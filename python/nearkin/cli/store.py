@@ -617,7 +617,7 @@ def read_batches(
     for name, values in {"text": texts, "column": columns}.items():
         if values:
             raise bad_parameter(name, "given", allowed)
-    paths = [str(path) for path in dict.fromkeys(list_files(map(Path, inputs), failures, recursive=True, exclude=own))]
+    paths = [str(path) for path in dict.fromkeys(list_files(map(Path, inputs), failures, exclude=own))]
     if adding:
         for path in [path for path in paths if escape_surrogates(path) != path]:
             reason = "its name is not UTF-8, which ids of a store must be; rename it"

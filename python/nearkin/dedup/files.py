@@ -34,6 +34,7 @@ from nearkin.dedup.keep import VALUES, check_values, column_key, keep_columns
 from nearkin.dedup.labels import LabelsInput
 from nearkin.dedup.reference import ReferenceCorpus, ReferenceProvider, SearchableReference
 from nearkin.dedup.result import DedupResult
+from nearkin.dedup.scripts import undo_wrappers
 from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, check_sink
 from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
@@ -90,7 +91,9 @@ def dedup_files(
         For `max` and `min`. Missing values (None, NaN) come last, and a warning counts them.
     also : {"text"}, optional
         Let short textual files (scripts and pages up to 64 KB) also match by features of their text, whatever their
-        digests are: names of variables, numbers, comments, white space, case and base64 have no effect. Not with
+        digests are: names of variables, numbers, comments, white space, case and base64 have no effect, nor have
+        wrappers whose arguments are literals, such as `eval(gzinflate(base64_decode('…')))`, `str_rot13`, `strrev`,
+        `chr(..).chr(..)` and `pack('H*', '…')`, also nested (`nearkin.dedup.scripts`). Not with
         a store, which has digests alone. `clusters` and `pairs` then have a column `evidence`, as with TLSH:
         "ssdeep 84", "tlsh 23" (a distance), "text .91", several of them, or "bytes".
     recipe : DigestRecipe, TlshRecipe or str, default "ssdeep"
@@ -460,6 +463,7 @@ def _read_features(name: str, length: int) -> Features | None:
     data = Path(name).read_bytes()
     if len(data) != length:
         raise _changed_error(name)
+    data = undo_wrappers(data, MAX_TEXT_BYTES)
     return script_features((np.array([0, len(data)], np.int64), np.frombuffer(data, np.uint8)))[0]
 
 

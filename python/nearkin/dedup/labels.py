@@ -49,7 +49,7 @@ ID_COLUMNS = frozenset({name for pair in PAIR_COLUMNS for name in pair})
 LabelTable: TypeAlias = Mapping[str, list[Any]]
 """Columns of a table of labels, by name."""
 
-_TRUE, _FALSE = ("1", "true", "yes", "1.0"), ("0", "false", "no", "0.0")
+_TRUE, _FALSE = ("1", "true", "yes", "1.0", "same"), ("0", "false", "no", "0.0", "different")
 _LABELS = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
 _UNSURE = ("", "none", "null", "nan", "unsure")
 """Labels of undecided pairs."""
@@ -347,7 +347,7 @@ def _parse_label(value: Scalar, min_similarity: float | None, place: str, column
         if text in _LABELS:
             return _LABELS[text]
         allowed = (
-            "labels are 0 and 1, true and false, or empty for unsure; a column of similarities needs min_similarity"
+            "labels are same, different and unsure, or 1, 0 and empty; a column of similarities needs min_similarity"
         )
     else:
         try:

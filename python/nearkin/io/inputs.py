@@ -34,6 +34,7 @@ _EXTENSIONS: dict[str, Format] = {
 _COMPRESSIONS: dict[str, Compression] = {
     ".gz": "gz", ".zst": "zst", ".zstd": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4",
 }  # fmt: skip
+_ONE_FORMAT = "give one format at a time, and the same store each time to compare them with one another"
 # Marker files that engines write next to tables.
 _MARKERS = re.compile(r"_SUCCESS|_(common_)?metadata|_(started|committed)_\d+")
 # A folder with a file of one of these formats is a folder of tables, not of documents.
@@ -209,7 +210,7 @@ def resolve(
     seen: dict[str | tuple[int, int], str] = {}
     for other_format, file in files:
         if other_format != first_format:
-            reason = f"is {other_format}, while {first.name} is {first_format}; give inputs of one format"
+            reason = f"is {other_format}, while {first.name} is {first_format}; {_ONE_FORMAT}"
             raise file_error(file.name, reason)
         real = file.url or (STDIN if file.path is None else _identity(file.path))
         if real in seen:
@@ -323,7 +324,7 @@ def _expand_folder(
     if format is None:
         for name in names:
             if (actual := format_of(name)) != expected and (actual or not _MARKERS.fullmatch(Path(name).name)):
-                remedy = "give inputs of one format, or format='files' to take every file as a document"
+                remedy = f"format='{expected}' reads these alone; {_ONE_FORMAT}"
                 reason = f"is {actual or 'of no known format'}, while {tables[0]} is {expected}; {remedy}"
                 raise file_error(name, reason)
     chosen = [name for name in names if format_of(name) == expected]

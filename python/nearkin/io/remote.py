@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 # A URL within a message; quotes and brackets end it. `Path` leaves one slash of two.
 _ANY_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):([/\\]+)([^\s'\"<>]*)")
+_PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub", "abfs": "adlfs"}
+_PACKAGES |= {"az": "adlfs", "abfss": "adlfs", "http": "aiohttp", "https": "aiohttp", "sftp": "paramiko"}
+"""The package with which fsspec reads a protocol."""
 _WEB = ("http://", "https://")
 # Parameters of a query that number or name a document, and the values that cannot be URLs with passwords.
 _PUBLIC = "date|doc|document|file|filename|id|lang|number|offset|p|page|part|path|start|title|v|version|versionid|year"
@@ -147,7 +150,9 @@ def _open_filesystem(url: str) -> tuple[Any, str]:
     try:
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
-        message = f"{short_url(url)}: {error}, which reads {protocol}:// through fsspec"
+        package = _PACKAGES.get(protocol.lower())
+        way = f"run `pip install {package}`, which" if package else f"{error}, which"
+        message = f"{short_url(url)}: {way} reads {protocol}:// through fsspec"
         raise MissingExtraError(message, extra="remote", package=protocol) from None
     except ValueError as error:
         raise _read_error(url, f"{error}; give a path, or a URL of a protocol that fsspec knows") from None

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import read_requests
-from nearkin.errors import InputError, bad_parameter
+from nearkin.errors import InputError, bad_parameter, excerpt
 from nearkin.io.arrow import to_values
 from nearkin.io.decompress import MAGIC, decompressed
 from nearkin.io.encoding import ByteStream
@@ -163,9 +163,9 @@ class RequestReader:
                         reported = raw.tell()
                     yield requests
 
-    def _skip(self, path: str, line: int, reason: str) -> None:
+    def _skip(self, path: str, line: int, reason: str, detail: str = "") -> None:
         self.malformed[reason] = self.malformed.get(reason, 0) + 1
-        self._record(path, line, reason)
+        self._record(path, line, reason + detail)
 
     def _record(self, path: str, line: int, reason: str) -> None:
         if len(self.first_malformed) < _MAX_MALFORMED:
@@ -232,7 +232,8 @@ class RequestReader:
         ticks = parse_time(time)
         if not isinstance(url, str) or ticks is None:
             field = f"text in {fields.url!r}" if not isinstance(url, str) else f"valid time in {fields.time!r}"
-            self._skip(path, line, f"no {field}")
+            others = ", ".join(map(repr, record)) if url is None and isinstance(record, dict) else ""
+            self._skip(path, line, f"no {field}", f"; the record has {excerpt(others, 200)}" if others else "")
             return None
         named = {fields.method: method, fields.time: time, fields.client: client}
         self.seen.update(name for name, value in named.items() if name is not None and value is not None)

@@ -162,6 +162,11 @@ def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
     elif content.lstrip().startswith(b"{"):
         yield from _read_json_lines(content, path)
     else:
+        if b"\0" in content:
+            reason = (
+                "is binary, no list of digests; `nearkin ssdeep hash` or `nearkin tlsh hash` prints one of its files"
+            )
+            raise input_error(path, reason)
         recipe = DigestRecipe()
         for number, line in enumerate(content.decode("utf-8", "surrogateescape").split("\n"), 1):
             if not (digest := line.strip()):
@@ -182,7 +187,8 @@ def _read_json_lines(content: bytes, path: Path) -> Iterator[ListedDigest]:
             entry = json.loads(line)
             digest, name, recipe = entry["digest"], entry["path"], parse_recipe(entry["recipe"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            reason = f"no entry of `nearkin ssdeep hash --json`: {error!r}"
+            fault = f"there is no field {error}" if isinstance(error, KeyError) else str(error)
+            reason = f"{fault}; a line has digest, path and recipe, as `nearkin ssdeep hash --json FILES` prints them"
             raise input_error(f"{path}, line {number}", reason) from None
         yield ListedDigest(str(digest), str(name), recipe)
 
