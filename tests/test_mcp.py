@@ -120,6 +120,7 @@ def test_a_failed_call_names_the_class_of_its_error(store: Path) -> None:
     assert [True] * 8 + [False] == [result.is_error for result in results]
     messages = [result.content[0].text for result in results[:5]]
     assert "threshold" in results[7].content[0].text
+    assert "use an id that check or search returned" in messages[2]
     kinds = ["InputError", "ParameterError", "ParameterError", "ParameterError", "InputError"]
     assert kinds == [message.split(": ")[1] for message in messages], messages
     with nk.Store.open(store, "r") as opened:

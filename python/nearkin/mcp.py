@@ -24,7 +24,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from nearkin._core import __version__
 from nearkin.dedup.verify import similarity
-from nearkin.errors import InputError, MismatchError, NearkinError, bad_parameter, excerpt, require_extra
+from nearkin.errors import (
+    InputError,
+    MismatchError,
+    NearkinError,
+    ParameterError,
+    bad_parameter,
+    excerpt,
+    require_extra,
+)
 from nearkin.explain.comparison import compare
 from nearkin.families.minhash import signature
 from nearkin.families.simhash import fingerprint
@@ -247,7 +255,10 @@ class _Tools:
             if (id is None) == (other is None):
                 raise bad_parameter("id", f"{id!r} with other={other!r}", "an id or another text, one of them")
             if id is not None:
-                (other,) = self._store.texts([id])
+                try:
+                    (other,) = self._store.texts([id])
+                except ParameterError:
+                    raise bad_parameter("id", repr(id), "an id that check or search returned") from None
             if other is None:
                 reason = "was not new when it was added, so the store has no text of it; use the id of its match"
                 raise InputError(f"id {id!r}: {reason}", place=f"id {id!r}", reason=reason)

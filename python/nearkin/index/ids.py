@@ -114,7 +114,8 @@ def check_ids(ids: Ids) -> IdKeys:
                 return np.array([int(value) for value in values], dtype=np.int64)
             except OverflowError:
                 raise bad_parameter("ids", max(values, key=abs), "integers below 2**63, or strings") from None
-    raise bad_parameter("ids", f"an array of {array.dtype}", allowed)
+    kinds = " and ".join(sorted({type(value).__name__ for value in ids})) if isinstance(ids, list) else ""
+    raise bad_parameter("ids", f"values of {kinds}" if kinds else f"an array of {array.dtype}", allowed)
 
 
 def _read_ids(ids: Any) -> Any:
