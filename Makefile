@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # Tests start many processes: what one has compiled is compiled by no other.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit faults notices sanitize setup check rest format build-rust-tests lint-rust types lint-workflows sdist wheel test test-rust test-rust-quick check-stub test-arm test-python test-python-quick test-python-rest demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
+.PHONY: audit faults notices sanitize setup check rest format build-rust-tests lint-rust types lint-workflows sdist sdist-vendored wheel test test-rust test-rust-quick check-stub test-arm test-python test-python-quick test-python-rest demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
 
 setup: $(VENV)/.built $(VENV)/.peers $(VENV)/.browser $(VENV)/.engines $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
 
@@ -132,10 +132,13 @@ audit: setup
 	$(BIN)/python tools/audit_packages.py || status=$$?; \
 	exit $$status
 
-# The source archive, in dist.
+# The source archive, in dist; `make sdist-vendored` adds all crates (dist/vendored), so that it builds without a network.
 sdist: $(VENV)/.tools
 	$(BIN)/python tools/make_notices.py --check
 	$(BIN)/maturin sdist --out dist
+
+sdist-vendored: sdist
+	$(BIN)/python tools/vendor.py "$$(ls -t dist/*.tar.gz | head -n 1)" dist/vendored
 
 # A wheel for this machine, in dist, with its compressed size; .github/workflows/wheels.yml builds those of all platforms.
 wheel: $(VENV)/.tools

@@ -20,8 +20,10 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, and of the names whose docstrings it inserts."""
-    headings = re.findall(r"^#+ (.*)", prose(page), re.MULTILINE)
+    """Return the anchors of headings, as they read or `{#named}`, and of the names whose docstrings a page inserts."""
+    headings = [
+        re.sub(r".*\{#(.*)\}", r"\1", heading) for heading in re.findall(r"^#+ (.*)", prose(page), re.MULTILINE)
+    ]
     plain = (re.sub(r"[^\w\s-]", "", heading.lower()).strip() for heading in headings)
     return {*(re.sub(r"\s+", "-", heading) for heading in plain), *inserted(page)}
 

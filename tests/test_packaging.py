@@ -6,8 +6,10 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from email import message_from_string
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -63,6 +65,46 @@ def test_a_build_without_rust_ends_in_one_line(tmp_path: Path, hook: str) -> Non
     assert (done.returncode, len(lines)) == (1, 1)
     assert "needs Rust" in lines[0]
     assert "--only-binary" in lines[0]
+
+
+def test_a_release_has_one_name_and_one_version() -> None:
+    """In every file that states them; wheels are built for Linux (glibc and musl), macOS and Windows."""
+    version = re.findall(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text("utf-8"), re.MULTILINE)[0]
+    stated = {
+        "CITATION.cff": f"version: {version}\n",
+        "CHANGELOG.md": f"\n## {version} (",
+        "packaging/conda/recipe.yaml": f'version: "{version}"',
+        "pyproject.toml": 'name = "nearkin"\n',
+        ".github/workflows/release.yml": "https://pypi.org/project/nearkin/",
+    }
+    assert [] == [name for name, text in stated.items() if text not in (ROOT / name).read_text("utf-8")]
+    wheels = (ROOT / ".github" / "workflows" / "wheels.yml").read_text("utf-8")
+    targets = re.findall(r"target: (\w+)-[\w-]+-(gnu|musl|darwin|msvc)", wheels)
+    both = {(cpu, system) for cpu in ("x86_64", "aarch64") for system in ("gnu", "musl", "darwin")}
+    assert both | {("x86_64", "msvc")} == set(targets)
+
+
+def test_the_source_archive_is_complete_and_builds_without_a_network(tmp_path: Path) -> None:
+    """Its metadata is valid, and cargo finds every crate in it, with an empty cache."""
+    maturin = Path(sys.executable).with_name("maturin")
+    if not maturin.exists() or shutil.which("cargo") is None:
+        pytest.skip("needs maturin and cargo")
+    subprocess.run([maturin, "sdist", "--out", tmp_path], cwd=ROOT, check=True)
+    (archive,) = tmp_path.glob("nearkin-*.tar.gz")
+    code = "import sys, vendor, pathlib; print(vendor.unpack(*map(pathlib.Path, sys.argv[1:])))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, archive, tmp_path], env=environment, capture_output=True, text=True
+    )
+    if done.returncode:
+        pytest.skip(f"the registry of crates can't be reached: {done.stderr.splitlines()[-1]}")
+    folder = Path(done.stdout.strip())
+    fields = message_from_string((folder / "PKG-INFO").read_text("utf-8"))
+    wanted = {"Name": "nearkin", "License-Expression": "Apache-2.0", "Requires-Python": ">=3.10"}
+    assert wanted == {name: fields[name] for name in wanted}
+    assert fields.get_payload().strip() == (ROOT / "README.md").read_text("utf-8").strip()
+    offline = {**os.environ, "CARGO_HOME": str(tmp_path / "empty"), "CARGO_NET_OFFLINE": "true"}
+    subprocess.run(["cargo", "fetch", "--locked"], cwd=folder, env=offline, check=True)
 
 
 BLOCKER = """
