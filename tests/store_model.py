@@ -33,6 +33,12 @@ Answer = tuple[str, "int | str | None", float, float]
 NEW: Answer = ("new", None, -1, float("nan"))
 
 
+def source(name: int | str) -> str | None:
+    """Return the source of a document, which follows from its id; some have none."""
+    digit = str(name)[-1]
+    return None if digit == "9" else digit
+
+
 @dataclass(eq=False)
 class ModelDocument:
     """A document of the model; exact copies have equal content."""
@@ -63,6 +69,16 @@ class Model(ABC):
         """Return the number of documents that each one stands for, itself included; 0 if it is not kept."""
         heads = [doc if doc.status == "new" else doc.match for doc in self.documents]
         return {doc.id: sum(head is doc for head in heads) for doc in self.documents}
+
+    def sources(self) -> dict[int | str, int]:
+        """Return the number of sources of the documents that each one stands for."""
+        heads = [doc if doc.status == "new" else doc.match for doc in self.documents]
+        names = {
+            (head.id, name)
+            for head, doc in zip(heads, self.documents, strict=True)
+            if (name := source(doc.id)) and head
+        }
+        return {doc.id: sum(head == doc.id for head, _ in names) for doc in self.documents}
 
     @abstractmethod
     def decide(self, content: Any) -> Answer:
@@ -241,7 +257,8 @@ class StoreMachine(RuleBasedStateMachine):
         """Add a batch, all or none: names and contents for the model, items for the store."""
         before = list(self.model.documents)
         names = [name for name, _ in batch]
-        counted = {"copies": True} if absorb else {}
+        counted: dict[str, Any] = {"copies": True} if absorb else {}
+        counted["columns"] = {"source": list(map(source, names))}
         if self.reports:
             expected = [self.add_or_report(name, content, absorb=absorb) for name, content in batch]
             answers = call(items, names, conflicts="report", **counted)
@@ -333,7 +350,9 @@ class StoreMachine(RuleBasedStateMachine):
             assert len(self.model.documents) == len(store)
             stored = [doc for batch in store.iter_documents(batch_size=7, ledger=True) for doc in batch]
             assert self.model.copies() == {doc.id: doc.copies for doc in stored}
-            assert len(self.model.kept()) == store.stats(ledger=True).kept
+            assert self.model.sources() == {doc.id: doc.sources for doc in stored}
+            about, named = store.stats(ledger=True), {source(doc.id) for doc in self.model.documents} - {None}
+            assert (len(self.model.kept()), len(named)) == (about.kept, about.sources)
             assert [doc.id for doc in self.model.documents] == [doc.id for doc in stored]
             for expected, doc in zip(self.model.documents, stored, strict=True):
                 answer = (doc.status, doc.match, doc.distance, doc.similarity)

@@ -113,7 +113,7 @@ def test_an_export_is_a_corpus(store: Path, tmp_path: Path) -> None:
     assert [3, 1, 1] == [line["copies"] for line in lines]
     assert all(line["first_seen"] <= line["last_seen"] for line in lines)
     about = json.loads(call("store", "info", store, "--ledger", "--json").out)
-    assert (3, 5) == (about["kept"], about["documents"])
+    assert (3, 5, 0) == (about["kept"], about["documents"], about["sources"])
 
 
 def test_backup_and_repair(store: Path, tmp_path: Path) -> None:

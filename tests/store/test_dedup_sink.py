@@ -134,9 +134,13 @@ def test_dumps_in_any_order_give_the_same_counts(store: nk.Store, order: tuple[i
     """Without ids every document counts; the kept one differs, its count does not."""
     dumps = [["a storm over the harbour", "bread"], ["A storm over the harbour!", "salt"], ["bread", "Bread", "bread"]]
     for number in order:
-        nk.dedup(dumps[number], store=store, ledger=True)
-    counts = {doc.id: doc.copies for batch in store.iter_documents(ledger=True) for doc in batch if doc.copies}
-    assert [1, 2, 4] == sorted(counts.values())
+        nk.dedup(
+            dumps[number], store=store, ledger=True, sources=["abc"[number], "abc"[number], None][: len(dumps[number])]
+        )
+    kept = [doc for batch in store.iter_documents(ledger=True) for doc in batch if doc.copies]
+    counts = {doc.id: doc.copies for doc in kept}
+    assert [(1, 1), (2, 2), (4, 2)] == sorted((doc.copies, doc.sources) for doc in kept)
+    assert 3 == store.stats(ledger=True).sources
     assert {"a storm over the harbour": 2, "bread": 4, "salt": 1} == {
         str(text).lower().strip("!"): count for text, count in zip(store.texts(counts), counts.values(), strict=True)
     }

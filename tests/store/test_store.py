@@ -22,7 +22,7 @@ import nearkin as nk
 from nearkin.dedup.cluster import Clusterer
 from nearkin.errors import FormatVersionError, MismatchError, ParameterError
 from nearkin.store.results import StoredDocument
-from store_model import HANDLES, StoreMachine, TextModel, case_of, features, same
+from store_model import HANDLES, StoreMachine, TextModel, case_of, features, same, source
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 TEXTS = st.one_of(
@@ -53,8 +53,7 @@ class TextMachine(StoreMachine):
     def bring(self, which: int, batch: list[tuple[str, str]], absorb: bool) -> None:
         """Add texts."""
         store, texts = self.handles[which], [text for _, text in batch]
-        call = partial(store.check_and_add if absorb else store.add, columns={"length": [len(text) for text in texts]})
-        self.offer(call, batch, texts, absorb=absorb)
+        self.offer(store.check_and_add if absorb else store.add, batch, texts, absorb=absorb)
 
     @rule(batch=BATCH, which=HANDLES, absorb=st.booleans())
     def come(self, batch: list[tuple[str, str]], which: int, absorb: bool) -> None:
@@ -82,7 +81,7 @@ class TextMachine(StoreMachine):
     def check_contents(self, store: nk.Store, results: list[StoredDocument]) -> None:
         """Compare the texts of new documents, and the columns."""
         expected = self.model.documents
-        assert [{"length": len(doc.content)} for doc in expected] == [doc.columns for doc in results]
+        assert [{"source": source(doc.id)} for doc in expected] == [doc.columns for doc in results]
         texts = store.texts([doc.id for doc in results]) if results else []
         assert [doc.content if doc.status == "new" else None for doc in expected] == texts
 

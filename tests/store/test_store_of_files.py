@@ -112,7 +112,7 @@ class FileMachine(StoreMachine):
     def give(self, which: int, batch: list[tuple[str, Content]], items: list[Any], absorb: bool, kind: Kind) -> None:
         """Choose the kind of the next files."""
         store = self.handles[which]
-        call = partial(store.check_and_add if absorb else store.add, kind=kind, columns={"kind": [kind] * len(batch)})
+        call = partial(store.check_and_add if absorb else store.add, kind=kind)
         self.offer(call, batch, items, absorb=absorb)
 
     @rule(batch=BATCH, which=HANDLES, absorb=st.booleans(), kind=KINDS)

@@ -6,7 +6,6 @@ import json
 import math
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,8 +128,7 @@ class VectorMachine(StoreMachine):
     def bring(self, which: int, batch: list[tuple[str, int]], absorb: bool) -> None:
         """Add vectors."""
         store, numbers = self.handles[which], [number for _, number in batch]
-        call = partial(store.check_and_add if absorb else store.add, columns={"n": numbers})
-        self.offer(call, batch, POOL[numbers], absorb=absorb)
+        self.offer(store.check_and_add if absorb else store.add, batch, POOL[numbers], absorb=absorb)
 
     @rule(
         batch=st.lists(st.tuples(st.integers(0, 40).map("v{}".format), NUMBERS), max_size=12),

@@ -282,7 +282,8 @@ def get(
 def info(path: StorePath, ledger: Ledger = False, token_file: TokenFile = None, as_json: Json = False) -> None:
     """Print the content and size of a store, without opening large files.
 
-    With --ledger also the number of kept documents: they stand for all documents of the store.
+    With --ledger also the number of kept documents, which stand for all documents of the store, and of sources: the
+    different values in the column source.
 
     Examples
     --------
@@ -459,7 +460,8 @@ def export(
     """Write the kept documents as a corpus: id, text and columns, in the order in which they were added.
 
     A store of files writes digests and hashes of contents instead of texts. With --ledger, a line also has copies, the
-    number of documents that the document stands for, and first_seen and last_seen.
+    number of documents that the document stands for, sources, the number of different values in their column source,
+    and first_seen and last_seen.
 
     Examples
     --------
@@ -753,7 +755,7 @@ def report_store(
         **counts,
         "store": _location(store),
         "documents": stats.documents,
-        **({} if stats.kept is None else {"kept": stats.kept}),
+        **({} if stats.kept is None else {"kept": stats.kept, "sources": stats.sources}),
         "waiting": stats.waiting,
         "segments": stats.segments,
         "removed_not_merged": stats.removed,

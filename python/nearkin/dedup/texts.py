@@ -229,8 +229,8 @@ def dedup(
         in between.
     ledger : bool, default False
         With `store`: also record each removed document with its match, as `Store.check_and_add` does, so that the store
-        counts how many documents each kept one stands for (`Store.get`). An id counts once, so a repeated job with ids
-        changes no count.
+        counts how many documents each kept one stands for, and of how many `sources`, which become its column `source`
+        (`Store.get`). An id counts once, so a repeated job with ids changes no count.
 
     Returns
     -------
@@ -477,6 +477,8 @@ def _run(
         return result
     check_sink(store, against.texts, config)
     texts = inputs.texts
+    if added["ledger"] and "source" in new.columns:
+        columns = {"source": new.columns["source"], **columns}
     has_ids = inputs.ids is not None or (isinstance(texts, Corpus) and (texts.id_column or texts.format == "files"))
     return store.append(
         new,

@@ -162,6 +162,9 @@ class StoredDocument:
         The columns it was added with.
     copies : int, optional
         With `ledger=True` the number of documents that it stands for, itself included; 0 if it is not kept.
+    sources : int, optional
+        With `ledger=True` the number of different values in the column `source` of these documents; a missing value, or
+        null, is none.
     first_seen, last_seen : datetime, optional
         With `ledger=True` when the first and the last document were added, up to ten minutes early. None for
         documents that were added before a store recorded it.
@@ -177,6 +180,7 @@ class StoredDocument:
     length: int
     columns: dict[str, Cell]
     copies: int | None = None
+    sources: int | None = None
     first_seen: datetime | None = None
     last_seen: datetime | None = None
 
@@ -202,6 +206,8 @@ class StoreStats:
         Records of segments and commits that are missing; `verify` and the warning of `open` describe them.
     kept : int, optional
         With `ledger=True` the number of kept documents, which stand for all others.
+    sources : int, optional
+        With `ledger=True` the number of different values in the column `source` of all documents.
     """
 
     documents: int
@@ -212,6 +218,7 @@ class StoreStats:
     settings: dict[str, Any]
     lost: int = 0
     kept: int | None = None
+    sources: int | None = None
 
     def _repr_html_(self) -> str:
         """Return counts, sizes and settings as HTML, for a notebook."""
@@ -274,7 +281,8 @@ def export_fields(store: Store, documents: list[StoredDocument]) -> list[dict[st
         fields |= {"recipe": [str(store.recipe)] * len(ids), "content": store.content_hashes(ids)}
         fields["length"] = [document.length for document in documents]
     if documents[0].copies is not None:
-        fields["copies"] = [document.copies for document in documents]
+        for name in ("copies", "sources"):
+            fields[name] = [getattr(document, name) for document in documents]
         for name in ("first_seen", "last_seen"):
             times = [getattr(document, name) for document in documents]
             fields[name] = [None if time is None else time.isoformat() for time in times]

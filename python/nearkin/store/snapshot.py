@@ -7,6 +7,7 @@ that a deduplication compares new documents with (`nearkin.dedup.reference`).
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -46,6 +47,8 @@ from nearkin.store.records import (
 from nearkin.store.results import StoredDocument, StoredMatch, StoreStats
 from nearkin.store.segment import Segment
 
+_BATCH = 4096
+"""Documents whose columns are read at once."""
 _NO_ROW = np.iinfo(np.int64).max
 
 
@@ -241,6 +244,21 @@ class Snapshot:
         np.maximum.at(last, places, members)
         return copies[numbers], last[numbers]
 
+    def _sources(self, rows: Ordinals) -> list[str]:
+        """Return the column `source` of rows as text; "" without one."""
+        values = (self.unpack_extra(extra)[1].get("source") for extra in self.extras(rows))
+        return ["" if value is None else str(value) for value in values]
+
+    def num_sources(self, rows: Ordinals) -> list[int]:
+        """Return the number of different sources of the documents that each row stands for."""
+        kept = np.unique(rows[self.records(rows)["status"] == NEW])
+        members, matched = self.members(kept)
+        pairs = set(
+            zip([*kept.tolist(), *matched.tolist()], self._sources(np.concatenate([kept, members])), strict=True)
+        )
+        counts = Counter(row for row, name in pairs if name)
+        return [counts[row] for row in rows.tolist()]
+
     def added(self, rows: Ordinals) -> list[datetime | None]:
         """Return when rows were added, up to `ADDITION_SECONDS` early; None before the first record of it."""
         firsts, times = zip((-1, None), *self.log.additions(), strict=True)
@@ -418,10 +436,10 @@ class Snapshot:
         if not ledger:
             return documents
         copies, last = self.ledger(rows)
-        times = zip(copies.tolist(), self.added(rows), self.added(last), strict=True)
+        facts = zip(copies.tolist(), self.num_sources(rows), self.added(rows), self.added(last), strict=True)
         return [
-            replace(document, copies=count, first_seen=first, last_seen=end)
-            for document, (count, first, end) in zip(documents, times, strict=True)
+            replace(document, copies=count, sources=sources, first_seen=first, last_seen=end)
+            for document, (count, sources, first, end) in zip(documents, facts, strict=True)
         ]
 
     def matches(self, rows: Ordinals, distances: NDArray[Any], similarities: NDArray[np.float64]) -> list[StoredMatch]:
@@ -447,6 +465,14 @@ class Snapshot:
         members = np.concatenate([*(segment.links[0] for segment in self.segments), pending])
         return len(self) - int(self.alive(members).sum())
 
+    def _count_sources(self) -> int:
+        """Return the number of different sources of all documents."""
+        found, start = {""}, 0
+        while len(rows := self.live_rows(start, _BATCH)):
+            found.update(self._sources(rows))
+            start = int(rows[-1]) + 1
+        return len(found) - 1
+
     def stats(self, *, ledger: bool = False) -> StoreStats:
         """Return counts, with `ledger` also of kept documents, settings, and the bytes of the files."""
         paths = {
@@ -465,6 +491,7 @@ class Snapshot:
             settings=self.settings.to_dict(),
             lost=len([*(self.folder / LOST_FOLDER).glob("*.json")]),
             kept=self._num_kept() if ledger else None,
+            sources=self._count_sources() if ledger else None,
         )
 
 

@@ -753,8 +753,8 @@ class Store(DocumentStore):
         missing_ok : bool, default False
             Return None for an id that does not exist.
         ledger : bool, default False
-            Also return how many documents each one stands for, and when they were seen. The first use reads the
-            records of all segments.
+            Also return how many documents each one stands for, of how many sources, and when they were seen. The first
+            use reads the records of all segments.
 
         Raises
         ------
@@ -886,7 +886,7 @@ class Store(DocumentStore):
         return list(clusters.values())
 
     def stats(self, *, ledger: bool = False) -> StoreStats:
-        """Return counts, sizes and settings; `ledger` is that of `get`, and counts kept documents."""
+        """Return counts, sizes and settings; `ledger` is that of `get`, and counts kept documents and sources."""
         for _ in range(_MAX_RETRIES):
             try:
                 with self._reading():
@@ -918,7 +918,7 @@ class Store(DocumentStore):
         include_duplicates : bool, default False
             Also write documents that were not new: they have a status, a match, and no text.
         ledger : bool, default False
-            Also write `copies`, `first_seen` and `last_seen` (`get`), before the columns.
+            Also write `copies`, `sources`, `first_seen` and `last_seen` (`get`), before the columns.
         overwrite : bool, default False
             Replace an existing file.
         progress : bool or function, optional
