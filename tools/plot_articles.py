@@ -77,7 +77,12 @@ def sums(say: Say, weights: dict[str, float], hashes: list[str]) -> tuple[Drawin
     steps = nk.explain(weights, hashes=dict(zip(weights, hashes, strict=True)))
     columns, cell, left = len(hashes[0]), 66, 210
     drawing = Drawing(left + cell * columns + 20, 46 + 34 * (len(weights) + 2) + 16)
-    for x, title in ((60, say("keyword", "关键词", "次元")), (150, say("weight, hash", "权重、哈希", "値、ハッシュ"))):
+    numbered = all(name.isdigit() for name in weights)
+    heads = (
+        (60, say("dimension" if numbered else "keyword", "关键词", "次元")),
+        (150, say("value, hash" if numbered else "weight, hash", "权重、哈希", "値、ハッシュ")),
+    )
+    for x, title in heads:
         drawing.text(x, 30, title, GREY, 13)
     for number, (name, digits, row) in enumerate(zip(weights, hashes, steps.rows, strict=True)):
         y = 46 + 34 * number
