@@ -47,7 +47,7 @@ def test_dedup_writes_what_is_kept_and_why(corpus: Path, out: Path) -> None:
     )
     assert nk.__version__ == counts["version"]
     assert nk.Recipe(counts["recipe"]).digest == counts["recipe_digest"]
-    assert ["start", "hash", "read", "collapse", "cluster", "result", "write"] == list(counts["timings"])
+    assert ["start", "hash", "read", "collapse", "cluster", "result", "write", "other"] == list(counts["timings"])
     assert [{"source": "x", "documents": 5, "removed": 2, "share": 0.4}] == counts["sources"]
     expected = {"inputs": [str(corpus)], "format": "jsonl", "text_column": "text", "id_column": "id"}
     assert expected == {key: counts[key] for key in expected}

@@ -535,7 +535,9 @@ def _write_texts(
             write_table(target, "pairs", result.pairs.compact, corpus.format)
             if result.near_misses is not None:
                 write_table(target, "near", result.near_misses.compact, corpus.format)
-    summary["timings"] = {"start": started, **result.summary["timings"], **timer.seconds}
+    timings = {"start": started, **result.summary["timings"], **timer.seconds}
+    named = sum(stage["cpu"] for stage in timings.values())
+    summary["timings"] = {**timings, "other": {"cpu": max(time.process_time() - named, 0.0)}}
     if target is None:
         return summary
     if job.output.report:

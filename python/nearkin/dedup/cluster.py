@@ -52,7 +52,7 @@ from nearkin.dedup.candidates import (
     TextSearch,
     Values,
 )
-from nearkin.dedup.candidates.base import chunk_ranges
+from nearkin.dedup.candidates.base import chunk_ranges, distinct
 from nearkin.dedup.checkpoint import Arrays, StageLog
 from nearkin.dedup.constraints import CannotLink, Components
 from nearkin.dedup.documents import HashedDocuments
@@ -686,7 +686,7 @@ class Clusterer:
         """Return the numbers of distinct features of documents; their texts are read once."""
         if self._sizes is None:
             self._sizes = np.full(self._first + len(self.rows), -1, np.int64)
-        missing = np.unique(ordinals[self._sizes[ordinals] < 0])
+        missing = distinct(ordinals[self._sizes[ordinals] < 0])
         for start, end in chunk_ranges(np.cumsum(self._lengths_of(missing)), _BATCH_CHARACTERS):
             chunk = missing[start:end]
             for side in (chunk[chunk < self._first], chunk[chunk >= self._first]):
@@ -842,7 +842,7 @@ class Clusterer:
 
     def _load(self, cache: TextCache, ordinals: Ordinals) -> None:
         """Load texts into the cache."""
-        missing = cache.missing(np.unique(ordinals).astype(np.uint32))
+        missing = cache.missing(distinct(ordinals).astype(np.uint32))
         if len(missing):
             cache.shrink()
         old, new = missing[missing < self._first], missing[missing >= self._first]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import Ordinals, Values
+from nearkin.dedup.candidates.base import distinct
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import reasons_kept
 from nearkin.dedup.reference import ReferenceCorpus
@@ -561,8 +562,7 @@ def _reason_names(codes: NDArray[Any]) -> list[Any]:
 def cluster_members(representatives: Representatives) -> tuple[Ordinals, NDArray[np.int64]]:
     """Return the positions of clustered documents in the order of the table, and the number of the cluster of each."""
     removed = representatives.removed
-    # With counts, because `np.unique` alone imports numpy.ma, which takes a tenth of a small job.
-    heads, _ = np.unique(representatives.by[removed], return_counts=True)
+    heads = distinct(representatives.by[removed])
     # A reference document has no row of its own.
     members = np.concatenate([removed, heads[heads < len(representatives)]])
     rows = representatives.rows[members]
