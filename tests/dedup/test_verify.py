@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,40 @@ def test_similarities_equal_the_definition(texts: list[str | None], measure: Any
         assert expected == pytest.approx(actual.tolist(), abs=1e-12)
     else:
         assert expected == actual.tolist()
+
+
+WEIGHTED_TABLE = nk.Idf.fit(["a b", "b c", "c", "c d e"], "letters:python|word:1")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts=st.lists(st.text("abcdef ", max_size=40), min_size=1, max_size=5),
+    measure=st.sampled_from(["jaccard", "containment"]),
+    weight=st.sampled_from(["count", "log", "idf", "binary"]),
+)
+def test_weighted_similarities_equal_the_definition(texts: list[str], measure: Any, weight: str) -> None:
+    """Σ min / Σ max, or Σ min / the smaller Σ, of weights in units: 1 for counts, 1/2 for log and idf; all pairs."""
+    named = f"idf:{WEIGHTED_TABLE.digest}" if weight == "idf" else weight
+    recipe = nk.Recipe(
+        f"letters:python|word:1|{named}|minhash:16:weighted", idf=WEIGHTED_TABLE if weight == "idf" else None
+    )
+    weigh = {
+        "count": lambda word, count: count,
+        "binary": lambda word, count: 1,
+        "log": lambda word, count: round(2 * (1 + math.log(count))),
+        "idf": lambda word, count: round(2 * count * WEIGHTED_TABLE.value(word)),
+    }[weight]
+    weights = [{word: weigh(word, count) for word, count in Counter(text.split()).items()} for text in texts]
+
+    def expected(a: dict[str, int], b: dict[str, int]) -> float:
+        shared = sum(min(a[word], b[word]) for word in a.keys() & b.keys())
+        left, right = sum(a.values()), sum(b.values())
+        whole = min(left, right) if measure == "containment" else left + right - shared
+        return shared / whole if whole else 0.0
+
+    rows, others = (side.ravel() for side in np.meshgrid(range(len(texts)), range(len(texts))))
+    actual = nk.similarity(texts, rows, others, recipe=recipe, measure=measure)
+    assert [expected(weights[i], weights[j]) for i, j in zip(rows, others, strict=True)] == actual.tolist()
 
 
 def test_example_6_edit_similarity() -> None:

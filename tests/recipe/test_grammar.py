@@ -85,7 +85,14 @@ def test_values_that_their_slot_can_not_have_are_refused(slots: dict[str, object
         ("top:5|minhash:64", "top=5 is not allowed; use all with minhash, which compares whole sets"),
         ("minhash:64:one:fast", "one scheme, not two"),
         ("minhash:64:32:64", "one value_bits, not two"),
-        ("minhash:64:16", "minhash='16' is not allowed; use minhash:NUM_PERM, then one, fast or classic, then 32 or"),
+        (
+            "minhash:64:16",
+            "minhash='16' is not allowed; use minhash:NUM_PERM, then one, fast, classic or weighted, then",
+        ),
+        (
+            "idf:jieba|word:1|minhash:8:fast",
+            "binary with minhash, .* or a scheme for weights, minhash:NUM_PERM:weighted",
+        ),
         ("minhash:", "minhash='' is not allowed; use a whole number"),
         ("textrank|word:2", "weight=textrank is not allowed; use textrank with word:1 alone"),
         ("tags:n|word:1", "tags=n is not allowed; use none without cut:jieba"),

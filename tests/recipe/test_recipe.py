@@ -98,6 +98,7 @@ def test_stop_words_are_not_one_string() -> None:
         ("word:2|letters:all|case:keep|norm:none", "norm:none|case:keep|letters:all|word:2|binary|xxh3|simhash:128"),
         ("xxh3:007|simhash:064", "char:4|binary|xxh3:7|simhash:64"),
         ("word:1-3|xxh3", "word:1-3|binary|xxh3|simhash:128"),
+        ("minhash:64:64:weighted|log|top:9", "char:4|log|top:9|xxh3|minhash:64:weighted:64"),
         ("char:02-02", "char:2|binary|xxh3|simhash:128"),
     ],
 )

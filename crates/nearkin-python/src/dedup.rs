@@ -53,7 +53,7 @@ impl TextCache {
     #[new]
     #[pyo3(signature = (recipe, measure, budget, differ=Vec::new()))]
     fn new(recipe: Py<RecipeCore>, measure: &str, budget: usize, differ: Vec<String>) -> PyResult<Self> {
-        let _ = recipe.get().tokenizer()?;
+        let _ = recipe.get().reader()?;
         let particulars = if differ.is_empty() { None } else { Some(Distinguishers::new(&differ).into_python()?) };
         let cache = Cache::new(Measure::new(measure).into_python()?, particulars, budget);
         Ok(Self { recipe, cache: Lock::new(cache) })
@@ -86,12 +86,13 @@ impl TextCache {
     fn add(&self, py: Python<'_>, rows: Slice<u32>, texts: &Bound<'_, PyAny>) -> PyResult<()> {
         let texts = Texts::new(texts)?;
         check_length("texts", texts.len(), rows.len())?;
-        let tokenizer = self.recipe.get().tokenizer()?;
-        writing(py, &self.cache, texts.are_few(), |cache| cache.add(tokenizer, &rows, &texts))
+        let reader = self.recipe.get().reader()?;
+        writing(py, &self.cache, texts.are_few(), |cache| cache.add_texts(reader, &rows, &texts))
     }
 
     /// Prepare the features `hashes[offsets[i]..offsets[i + 1]]` as row `rows[i]`.
     fn add_sets(&self, py: Python<'_>, rows: Slice<u32>, offsets: Slice<i64>, hashes: Slice<u64>) -> PyResult<()> {
+        let _ = self.recipe.get().tokenizer()?;
         py.detach(|| self.cache.write()?.add_sets(&rows, &offsets, &hashes)).into_python()
     }
 

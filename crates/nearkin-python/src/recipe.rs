@@ -3,12 +3,13 @@
 //! Hashing is implemented in the core: fields are passed to [`nearkin_core::families::recipe`] unchanged. Each function
 //! converts its arguments, releases the GIL, calls the function of the same name there, and converts the result.
 
-use nearkin_core::alloc;
 use nearkin_core::families::recipe::{Family, Recipe, Signatures, Slots, Weights};
 use nearkin_core::hash::FeatureHash;
 use nearkin_core::text::idf::DocumentFrequencies;
+use nearkin_core::text::keywords::Keywords;
 use nearkin_core::text::tokenizer::{TextSource, Tokenizer};
 use nearkin_core::text::words::{Words, joined};
+use nearkin_core::{Error, alloc};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
@@ -34,9 +35,18 @@ pub(crate) struct RecipeCore {
 type Lists = (Array<u8>, Array<i64>, Array<i64>);
 
 impl RecipeCore {
-    /// Return the reader of texts.
+    /// Return the reader of features without weights. A function that does not know weights refuses a weighted recipe here.
     pub(crate) fn tokenizer(&self) -> PyResult<&Tokenizer> {
+        if self.recipe.is_weighted() {
+            let allowed = "minhash:NUM_PERM:fast with binary, or simhash: this function compares sets without weights";
+            return Err(Error::parameter("scheme", "weighted", allowed)).into_python();
+        }
         self.recipe.tokenizer().into_python()
+    }
+
+    /// Return the reader of features and of their weights, if the recipe has weights.
+    pub(crate) fn reader(&self) -> PyResult<(&Tokenizer, Option<&Keywords>)> {
+        self.recipe.reader().into_python()
     }
 
     /// Call `call` with the recipe and the texts, with the GIL released.
@@ -165,14 +175,30 @@ impl RecipeCore {
         Ok((array_of(py, values), Array(counts)))
     }
 
-    /// Return the signatures of documents from their features.
-    fn signatures_given(&self, py: Python<'_>, offsets: Slice<i64>, features: Vec<Vec<u8>>) -> PyResult<Py<PyAny>> {
-        detached(py, || self.recipe.signatures_given(&offsets, &features)).map(|values| array_of(py, values))
+    /// Return the signatures of documents from their features, with weights for a weighted recipe.
+    #[pyo3(signature = (offsets, features, weights=None))]
+    fn signatures_given(
+        &self,
+        py: Python<'_>,
+        offsets: Slice<i64>,
+        features: Vec<Vec<u8>>,
+        weights: Option<Slice<f64>>,
+    ) -> PyResult<Py<PyAny>> {
+        detached(py, || self.recipe.signatures_given(&offsets, &features, weights.as_deref()))
+            .map(|values| array_of(py, values))
     }
 
-    /// Return the signatures of sets of hashes.
-    fn signatures_hashed(&self, py: Python<'_>, offsets: Slice<i64>, hashes: Slice<u64>) -> PyResult<Py<PyAny>> {
-        detached(py, || self.recipe.signatures_hashed(&offsets, &hashes)).map(|values| array_of(py, values))
+    /// Return the signatures of sets of hashes, with weights for a weighted recipe.
+    #[pyo3(signature = (offsets, hashes, weights=None))]
+    fn signatures_hashed(
+        &self,
+        py: Python<'_>,
+        offsets: Slice<i64>,
+        hashes: Slice<u64>,
+        weights: Option<Slice<f64>>,
+    ) -> PyResult<Py<PyAny>> {
+        detached(py, || self.recipe.signatures_hashed(&offsets, &hashes, weights.as_deref()))
+            .map(|values| array_of(py, values))
     }
 
     /// Return the signatures of the unions of the sets of two arrays, row by row.
@@ -245,7 +271,7 @@ pub(crate) struct IdfCounter {
 impl IdfCounter {
     #[new]
     fn new(recipe: Py<RecipeCore>) -> PyResult<Self> {
-        let _ = recipe.get().tokenizer()?;
+        let _ = recipe.get().reader()?;
         Ok(Self { recipe, counted: Lock::new(DocumentFrequencies::default()) })
     }
 

@@ -503,6 +503,9 @@ class DedupConfig(_ClusterOptions):
     def _build_source(self, adaptive: bool) -> TextCandidateSource:
         """Build the source of candidates; `adaptive` lets the number of MinHash values follow the documents."""
         if self.candidates == "containment":
+            if self.recipe.is_weighted:
+                allowed = "a recipe of sets, such as minhash:NUM_PERM:fast: sketches of containment have no weights"
+                raise bad_parameter("recipe", self.recipe, allowed)
             from nearkin.dedup.candidates.containment import ContainmentCandidates
 
             return ContainmentCandidates(self.recipe, self.threshold, self.recall)
@@ -531,6 +534,8 @@ class DedupConfig(_ClusterOptions):
         if not isinstance(self.lossless, bool):
             raise bad_parameter("lossless", repr(self.lossless), "True or False")
         allowed = ""
+        if self.recipe.is_weighted:
+            allowed = "it with a recipe of sets, such as minhash:NUM_PERM:fast: it counts distinct features"
         if self.comparison is None:
             allowed = "it with a verification by texts: jaccard, containment, indel or words"
         elif self.cluster != "absorb":

@@ -8,7 +8,10 @@
 | `words` | share of the words that have a partner up to typing errors; 0 if a number or a word replaces another |
 | `levenshtein` | 1 − (insertions, deletions and substitutions) / (characters of the longer); `similarity` only |
 
-Feature sets are distinct and unweighted. The similarity of a text without features, or of an empty text, is 0.
+Feature sets are distinct and unweighted, unless the recipe is `minhash:NUM_PERM:weighted`. With its weights a and b of
+a feature, whole numbers of a unit (`crates/nearkin-base/src/text/keywords.rs`), Jaccard similarity is Σ min(a, b) / Σ
+max(a, b), and containment Σ min(a, b) / min(Σ a, Σ b). The similarity of a text without features, or of an empty text,
+is 0.
 Cost: one pass over each text and O(features) per pair; `indel` O(characters² / 64) per pair, which `similarity` bounds.
 Kernel: `crates/nearkin-core/src/dedup/verify.rs`.
 """
@@ -90,7 +93,8 @@ def similarity(
     left, right : (n_pairs,) integers
         Rows of texts, from 0.
     recipe : Recipe, str or None
-        Defines the features; None for those of the document recipe.
+        Defines the features, and their weights with `minhash:NUM_PERM:weighted`; None for the document
+        recipe.
     measure : {"jaccard", "containment", "indel", "words", "levenshtein"}, default "jaccard"
         The last three ignore the recipe: they compare characters, and words.
 
@@ -110,6 +114,13 @@ def similarity(
     >>> import nearkin as nk
     >>> nk.similarity(["abcde", "abcdx"], [0], [1], recipe="char:4|count|xxh3|simhash:64").tolist()
     [0.3333333333333333]
+
+    With weights, here counts, words that occur more often count more: 1 / 5 of the words, 3 / 7 of the occurrences.
+
+    >>> texts = ["red red red wine bar", "red red red cheese shop"]
+    >>> recipes = ["word:1|binary|minhash:128", "word:1|count|minhash:128:weighted"]
+    >>> [round(float(nk.similarity(texts, [0], [1], recipe=recipe)[0]), 3) for recipe in recipes]
+    [0.2, 0.429]
     """
     if measure not in (*get_args(Measure), "levenshtein"):
         raise bad_parameter("measure", repr(measure), f"one of {', '.join(get_args(Measure))}, levenshtein")

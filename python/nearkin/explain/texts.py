@@ -287,12 +287,15 @@ def explain_text(text: str, recipe: Recipe, bit_order: BitOrder = "highest") -> 
     Raises
     ------
     ParameterError
-        The recipe is for lists of features.
+        The recipe is for lists of features, or weighted.
     TypeError
         The text is not a string.
     """
     if recipe.features == "given":
         raise bad_parameter("recipe", str(recipe), "a recipe of texts, such as char:4|binary|xxh3|simhash:128")
+    if recipe.is_weighted:
+        allowed = "minhash:NUM_PERM:fast, or keywords() for the weights: signatures of weights are not explained"
+        raise bad_parameter("recipe", str(recipe), allowed)
     if not isinstance(text, str):
         raise TypeError(f"a text must be a string, not {type(text).__name__}")
     encode(text, 0)

@@ -26,7 +26,7 @@ Cut = Literal["uax29", "jieba", "cppjieba", "script", "code"]
 Features = Literal["char", "word", "given"]
 Weight = Literal["count", "binary", "log", "idf", "textrank", "given"]
 Family = Literal["simhash", "minhash"]
-Scheme = Literal["one", "fast", "classic"]
+Scheme = Literal["one", "fast", "classic", "weighted"]
 
 FOLDS = ("hans", "lookalikes", "accents")
 """Groups of characters that a recipe may treat as equal, in the order of the text form."""
@@ -259,7 +259,9 @@ def _parse_minhash_segment(argument: str) -> _Pairs:
         elif part in map(str, CHOICES["value_bits"]):
             pairs.append(("value_bits", int(part)))
         else:
-            raise bad_parameter("minhash", repr(part), "minhash:NUM_PERM, then one, fast or classic, then 32 or 64")
+            raise bad_parameter(
+                "minhash", repr(part), "minhash:NUM_PERM, then one, fast, classic or weighted, then 32 or 64"
+            )
     return pairs
 
 

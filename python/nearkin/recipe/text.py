@@ -12,8 +12,11 @@ always written:
     [top:N | top:N%]                                                        number kept
     xxh3 | md5 | sha1 | sha224 | sha256 | sha384 | sha512 | fnv1a | murmur3 | lookup3 | jenkins64 | one_at_a_time
         [:SEED]
-    simhash:BITS | minhash:NUM_PERM[:fast | :classic][:64]
+    simhash:BITS | minhash:NUM_PERM[:fast | :classic | :weighted][:64]
 ```
+
+`minhash` compares sets, so that its weight is `binary` and `top` omitted. The scheme `weighted` compares the kept
+features by their weights, here and wherever texts are compared (`nearkin.similarity`, verification).
 
 The JSON form contains every slot of the family and the version of each part. `fold`, `numbers` and `min_n` are omitted
 at their defaults. A user's dictionary and a fitted IDF table appear as digests and are passed separately. The digest of
@@ -141,7 +144,8 @@ class Recipe(FrozenRecipe):
     bits : int
         Bits of the fingerprint, 1 to 1024; with simhash.
     num_perm, scheme, value_bits : int, str, int
-        Values per signature, 1 to 512; `one` permutation, `fast` or `classic`; 32 or 64 bits per value; with minhash.
+        Values per signature, 1 to 512; `one` permutation, `fast`, `classic` or `weighted`; 32 or 64 bits per value; for
+        minhash.
 
     Raises
     ------
@@ -292,6 +296,11 @@ class Recipe(FrozenRecipe):
     def words(self) -> int:
         """Number of 64-bit words per fingerprint."""
         return (self.bits + 63) // 64
+
+    @property
+    def is_weighted(self) -> bool:
+        """True if texts are compared by the weights of their features: `minhash:NUM_PERM:weighted`."""
+        return self.family == "minhash" and self.scheme == "weighted"
 
     def _slot(self, name: str) -> object:
         """Return the value of a slot as it is compared and serialised; values that are passed separately as digests."""

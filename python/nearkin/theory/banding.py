@@ -36,10 +36,11 @@ def minhash_variance(
         Jaccard similarity J of the sets, 0 to 1.
     num_perm : int
         Number of values k of a signature.
-    scheme : {"classic", "one", "fast"}, default "classic"
+    scheme : {"classic", "one", "fast", "weighted"}, default "classic"
         How the k values are computed; see the notes.
     union : int, optional
-        Number of features f of the union of both sets; required for "one" and "fast".
+        Number of features f of the union of both sets; required for all but "classic". For "weighted" the sum of the
+        larger weights in units, Σ max.
 
     Raises
     ------
@@ -59,7 +60,7 @@ def minhash_variance(
 
     In `fast`, no feature is the first of two bins in one of the R = 3 rounds. With e1 = (1 - 1/k)^f and e2 = (1 -
     2/k)^f, two bins are filled in the same round with probability S; otherwise features are drawn independently
-    (`crates/nearkin-core/src/families/minhash/fast.rs`):
+    (`crates/nearkin-core/src/families/minhash/fast.rs`). `weighted` is `fast` of as many features as units:
 
         Var = J (1 - J) / k · (1 - (k - 1) S / (f - 1)),    S = (1 - 2 e1 + e2) (1 - e2^R) / (1 - e2)
 
@@ -77,12 +78,12 @@ def minhash_variance(
     check_count("num_perm", num_perm, 1, 1 << 32, "1 or more")
     if scheme == "classic":
         return similarity * (1 - similarity) / num_perm
-    check_choice("scheme", scheme, "one", "fast", "classic")
+    check_choice("scheme", scheme, "one", "fast", "classic", "weighted")
     if union is None or union < 1:
         raise bad_parameter("union", union, f"the number of features of both sets, at least 1, with scheme='{scheme}'")
     if union == 1:
         return 0.0
-    if scheme == "fast":
+    if scheme != "one":
         return similarity * (1 - similarity) / num_perm * _fast_variance_share(union, num_perm)
     squares = 0.0
     for full, probability in enumerate(_occupied_bins(union, num_perm)):

@@ -131,14 +131,20 @@ impl IdSet {
     /// Return true if `id` is in the set.
     #[inline]
     pub fn contains(&self, id: u64) -> bool {
+        self.position(id).is_some()
+    }
+
+    /// Return the index of `id` in [`IdSet::ids`].
+    #[inline]
+    pub fn position(&self, id: u64) -> Option<usize> {
         if self.len == 0 {
-            return false;
+            return None;
         }
         let mut slot = id as usize & self.mask;
         loop {
             let position = self.table[slot];
             if position == 0 || self.ids[position as usize] == id {
-                return position != 0;
+                return (position as usize).checked_sub(1);
             }
             slot = (slot + 1) & self.mask;
         }
@@ -195,6 +201,7 @@ mod tests {
                 prop_assert_eq!(expected.len(), set.len());
                 prop_assert_eq!(expected.as_slice(), set.ids());
                 for id in 0..300 {
+                    prop_assert_eq!(expected.iter().position(|&known| known == id << spread), set.position(id << spread));
                     prop_assert_eq!(expected.contains(&(id << spread)), set.contains(id << spread));
                     if id % 50 == 0 {
                         prop_assert_eq!(!expected.contains(&(id << spread)), set.insert(id << spread));

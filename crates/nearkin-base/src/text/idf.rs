@@ -19,6 +19,7 @@ use crate::parallel::prelude::*;
 
 use crate::alloc::TryOnce;
 use crate::cancel::CancelToken;
+use crate::cpu::prefetch::prefetch_at;
 use crate::hash::idset::IdSet;
 use crate::hash::xxh3;
 use crate::text::jieba::Packed;
@@ -30,9 +31,8 @@ const CPPJIEBA_UNKNOWN: f64 = 11.739204307083542;
 
 /// Weights of features.
 pub struct Idf {
-    /// Hashes of features; 0 in a free slot.
-    keys: Vec<u64>,
-    values: Vec<f64>,
+    /// Hash of a feature, 0 in a free slot, and its value: one cache line for both.
+    slots: Vec<(u64, f64)>,
     unknown: f64,
 }
 
@@ -43,11 +43,10 @@ impl Idf {
     /// Memory runs out.
     pub fn new<'a>(len: usize, features: impl Iterator<Item = (&'a [u8], f64)>, unknown: f64) -> Result<Self> {
         let slots = (2 * len).next_power_of_two().max(2);
-        let mut idf = Self { keys: alloc::try_zeroed(slots)?, values: alloc::try_zeroed(slots)?, unknown };
+        let mut idf = Self { slots: alloc::try_filled((0, 0.0), slots)?, unknown };
         for (feature, value) in features {
             let slot = idf.slot(key(feature));
-            idf.keys[slot] = key(feature);
-            idf.values[slot] = value;
+            idf.slots[slot] = (key(feature), value);
         }
         Ok(idf)
     }
@@ -87,9 +86,9 @@ impl Idf {
     /// Return the slot of `key`, or the free slot where it belongs.
     #[inline]
     fn slot(&self, key: u64) -> usize {
-        let mask = self.keys.len() - 1;
+        let mask = self.slots.len() - 1;
         let mut slot = key as usize & mask;
-        while self.keys[slot] != key && self.keys[slot] != 0 {
+        while self.slots[slot].0 != key && self.slots[slot].0 != 0 {
             slot = (slot + 1) & mask;
         }
         slot
@@ -98,8 +97,14 @@ impl Idf {
     /// Return the weight of the feature with hash `hash` (XXH3-64, seed 0).
     #[inline]
     pub fn of_hash(&self, hash: u64) -> f64 {
-        let slot = self.slot(hash.max(1));
-        if self.keys[slot] == 0 { self.unknown } else { self.values[slot] }
+        let (key, value) = self.slots[self.slot(hash.max(1))];
+        if key == 0 { self.unknown } else { value }
+    }
+
+    /// Load the slot of a hash that is looked up soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        prefetch_at(&self.slots, hash as usize & (self.slots.len() - 1));
     }
 
     /// Return the weight of a feature.

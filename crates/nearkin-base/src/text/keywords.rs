@@ -11,11 +11,23 @@
 //! cut-off, are in the order of the C++ library, which sorts the words by their bytes and then selects the first N by
 //! weight ([`crate::text::partial_sort`]).
 //!
+//! Where texts are compared by their weights ([`Keywords::weights`]), `idf` is c · idf in every case, because shares would
+//! change with every word that one of two texts adds. Such weights are whole numbers of a unit, rounded, at least one:
+//!
+//! | weight | unit |
+//! |---|---|
+//! | `count`, `binary` | 1 |
+//! | `log`, `idf` | 1/2 |
+//! | `textrank`, and given weights | 1/1024 |
+//!
+//! So sums do not depend on their order, and signatures of weighted sets follow their law without an error of rounding.
+//!
 //! Cost: one hash per feature and sorting the distinct ones. A feature is identified by XXH3-64.
 
 use crate::cancel::CancelToken;
 use crate::error::check_length;
-use crate::hash::xxh3;
+use crate::hash::idset::IdSet;
+use crate::hash::{FeatureHash, WordHash, xxh3};
 use crate::text::idf::Idf;
 use crate::text::partial_sort;
 use crate::text::textrank;
@@ -83,6 +95,25 @@ impl IdfTable {
             Self::Own(idf) => Ok(idf),
         }
     }
+}
+
+/// Features whose IDF is loaded in advance: large tables are not in the cache.
+const AHEAD: usize = 16;
+
+/// Units of a given weight of 1.
+pub const GIVEN_UNITS: f64 = 1024.0;
+
+/// Return a weight as a whole number of units, `per_one` for 1; 0 for 0 alone.
+///
+/// # Errors
+/// Negative, NaN, or above 2^31 units.
+pub fn units(weight: f64, per_one: f64) -> Result<u32> {
+    let scaled = libm::rint(weight * per_one);
+    if weight == 0.0 || weight > 0.0 && scaled <= f64::from(1_u32 << 31) {
+        return Ok(if weight == 0.0 { 0 } else { (scaled as u32).max(1) });
+    }
+    let most = f64::from(1_u32 << 31) / per_one;
+    Err(Error::parameter("weight", weight, format!("finite numbers from 0 to {most} where weights are compared")))
 }
 
 /// The number of features to keep.
@@ -240,6 +271,10 @@ pub struct KeywordScratch {
     text: Scratch,
     distinct: Distinct,
     tokens: alloc::BestEffortVec<Option<u32>>,
+    /// Of features that are counted by their hashes alone.
+    seen: IdSet,
+    fresh: Vec<bool>,
+    counts: Vec<u32>,
     /// Index, tie-breaking rank and weight of each kept feature.
     weights: Vec<(u32, u32, f64)>,
 }
@@ -261,12 +296,91 @@ impl KeywordScratch {
 pub struct Keywords {
     weighting: Weighting,
     top: Top,
+    /// True if `idf` is not divided by the number of features.
+    whole: bool,
 }
 
 impl Keywords {
-    /// Create a selection of the `top` features by weight.
-    pub fn new(weighting: Weighting, top: Top) -> Self {
-        Self { weighting, top }
+    /// Create a selection of the `top` features by weight; `whole` weights do not depend on the length of the text.
+    pub fn new(weighting: Weighting, top: Top, whole: bool) -> Self {
+        Self { weighting, top, whole }
+    }
+
+    /// Return the weight of a feature by its XXH3-64 and its number of occurrences.
+    #[inline(always)]
+    fn weight(&self, idf: Option<&Idf>, hash: u64, count: u32, share: f64) -> f64 {
+        match (&self.weighting, idf) {
+            (Weighting::Count, _) => f64::from(count),
+            (Weighting::Log, _) => 1.0 + libm::log(f64::from(count)),
+            (_, Some(idf)) => f64::from(count) * (idf.of_hash(hash) / share),
+            _ => 1.0,
+        }
+    }
+
+    fn idf(&self) -> Result<Option<&Idf>> {
+        if let Weighting::Idf(table) = &self.weighting { table.get().map(Some) } else { Ok(None) }
+    }
+
+    /// Return the units of a weight of 1.
+    fn units(&self) -> f64 {
+        match self.weighting {
+            Weighting::Count | Weighting::Binary => 1.0,
+            Weighting::Log | Weighting::Idf(_) => 2.0,
+            Weighting::TextRank => GIVEN_UNITS,
+        }
+    }
+
+    /// Append the hash and the weight in units of each kept feature of `text` to `out`, in no particular order;
+    /// features of the weight 0 are omitted.
+    ///
+    /// # Errors
+    /// A weight out of range, as an IDF table of the user may have; memory runs out.
+    pub fn weights(
+        &self,
+        tokenizer: &Tokenizer,
+        hash: WordHash,
+        text: &str,
+        scratch: &mut KeywordScratch,
+        out: &mut Vec<(u64, u32)>,
+    ) -> Result<()> {
+        let by_hash = hash.hash == FeatureHash::Xxh3(0) && self.whole;
+        if !by_hash || self.top != Top::All || matches!(self.weighting, Weighting::TextRank) {
+            self.find(tokenizer, text, scratch)?;
+            alloc::try_reserve(out, scratch.weights.len())?;
+            for (name, weight) in scratch.features() {
+                out.push((hash.hash(name), units(weight, self.units())?));
+            }
+        } else {
+            let KeywordScratch { text: buffers, seen, fresh, counts, .. } = scratch;
+            seen.clear(text.len().min(1024));
+            counts.clear();
+            let mut fits = Ok(());
+            tokenizer.hashes(text, &[hash], buffers, |_, hashes| {
+                fresh.clear();
+                seen.insert_all(hashes, |new| fresh.push(new));
+                if fits.is_ok() {
+                    fits = seen.check().and_then(|()| alloc::try_reserve(counts, hashes.len()));
+                }
+                for (&hash, &new) in hashes.iter().zip(&*fresh).take_while(|_| fits.is_ok()) {
+                    match seen.position(hash) {
+                        Some(known) if !new => counts[known] += 1,
+                        _ => counts.push(1),
+                    }
+                }
+            })?;
+            fits?;
+            let (idf, per_one) = (self.idf()?, self.units());
+            alloc::try_reserve(out, counts.len())?;
+            let ids = seen.ids();
+            for (at, (&hash, &count)) in ids.iter().zip(&*counts).enumerate() {
+                if let (Some(idf), Some(&later)) = (idf, ids.get(at + AHEAD)) {
+                    idf.prefetch(later);
+                }
+                out.push((hash, units(self.weight(idf, hash, count, 1.0), per_one)?));
+            }
+        }
+        out.retain(|&(_, weight)| weight > 0);
+        Ok(())
     }
 
     /// Select the features of `text`, which [`KeywordScratch::features`] returns. Return their number.
@@ -274,7 +388,7 @@ impl Keywords {
     /// # Errors
     /// Memory runs out.
     pub fn find(&self, tokenizer: &Tokenizer, text: &str, scratch: &mut KeywordScratch) -> Result<usize> {
-        let KeywordScratch { text: buffers, distinct, tokens, weights } = scratch;
+        let KeywordScratch { text: buffers, distinct, tokens, weights, .. } = scratch;
         distinct.clear();
         weights.clear();
         if matches!(self.weighting, Weighting::TextRank) {
@@ -295,14 +409,9 @@ impl Keywords {
                 distinct.count(feature);
             })?;
             distinct.check()?;
-            let idf = if let Weighting::Idf(table) = &self.weighting { Some(table.get()?) } else { None };
-            let share = if tokenizer.cuts_as_cppjieba() { 1.0 } else { total as f64 };
-            let of = |&(_, hash, count): &(u32, u64, u32)| match (&self.weighting, idf) {
-                (Weighting::Count, _) => f64::from(count),
-                (Weighting::Log, _) => 1.0 + libm::log(f64::from(count)),
-                (_, Some(idf)) => f64::from(count) * (idf.of_hash(hash) / share),
-                _ => 1.0,
-            };
+            let idf = self.idf()?;
+            let share = if self.whole || tokenizer.cuts_as_cppjieba() { 1.0 } else { total as f64 };
+            let of = |&(_, hash, count): &(u32, u64, u32)| self.weight(idf, hash, count, share);
             alloc::try_reserve(weights, distinct.len())?;
             weights.extend((0..).zip(distinct.found.iter().map(of)).map(|(index, weight)| (index, index, weight)));
         }
@@ -331,7 +440,9 @@ mod tests {
         let tokenizer =
             Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let mut scratch = KeywordScratch::default();
-        Keywords::new(weighting, Top::new(top).expect("valid")).find(&tokenizer, text, &mut scratch).expect("room");
+        Keywords::new(weighting, Top::new(top).expect("valid"), false)
+            .find(&tokenizer, text, &mut scratch)
+            .expect("room");
         scratch.features().map(|(name, weight)| (String::from_utf8_lossy(name).into_owned(), weight)).collect()
     }
 

@@ -12,6 +12,9 @@
 //! Two texts that *differ* in their distinguishers (`text::distinguishers`: numbers, days, …) are not a match, whatever
 //! their similarity, if the cache was built with rules.
 //!
+//! Features of a weighted recipe have weights, whole numbers of a unit ([`Keywords::weights`]): sums of the smaller weights take
+//! the place of \|A ∩ B\|, of the larger ones of \|A ∪ B\|, of all weights of a text of its size.
+//!
 //! Indel compares the original texts (`indel`), `words` their words. A set without features, and the empty text, have a similarity of 0 to
 //! everything. Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text::tokenizer`]).
 //!
@@ -27,8 +30,10 @@ use crate::parallel::prelude::*;
 use crate::alloc;
 use crate::cancel::CancelToken;
 use crate::dedup::{indel, words};
+use crate::hash::FeatureHash;
 use crate::hash::idset::IdSet;
 use crate::text::distinguishers::{Distinguishers, differ};
+use crate::text::keywords::{KeywordScratch, Keywords};
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result};
 
@@ -77,6 +82,8 @@ impl Measure {
 #[derive(Default)]
 struct Chunk {
     ids: Vec<u64>,
+    /// Weights of the features; empty if all are 1.
+    weights: Vec<u32>,
     text: String,
     /// Hashes of the distinguishers, ascending for each row; empty without rules.
     distinguishers: Vec<u64>,
@@ -91,12 +98,13 @@ impl Chunk {
     fn bytes(&self) -> usize {
         let rows = self.rows.capacity() * size_of::<(u32, usize, usize)>() + self.rows.len() * size_of::<(u32, Slot)>();
         let hashes = 8 * (self.ids.capacity() + self.distinguishers.capacity());
-        size_of::<(u64, Self)>() + hashes + self.text.capacity() + rows
+        size_of::<(u64, Self)>() + hashes + 4 * self.weights.capacity() + self.text.capacity() + rows
     }
 
     /// Free buffers of which less than half is used: a chunk of one text may have had the buffers of many.
     fn trim(&mut self) {
         self.ids.shrink_to(2 * self.ids.len());
+        self.weights.shrink_to(2 * self.weights.len());
         self.text.shrink_to(2 * self.text.len());
         self.distinguishers.shrink_to(2 * self.distinguishers.len());
         self.rows.shrink_to(2 * self.rows.len());
@@ -105,6 +113,7 @@ impl Chunk {
     /// Clear the chunk and keep its buffers.
     fn clear(&mut self) {
         self.ids.clear();
+        self.weights.clear();
         self.text.clear();
         self.distinguishers.clear();
         self.rows.clear();
@@ -123,8 +132,22 @@ struct Slot {
 
 /// The data by which a row is compared.
 enum Comparand<'a> {
-    Set(&'a [u64]),
+    Set(Set<'a>),
     Text(&'a str),
+}
+
+/// Distinct features and, unless all are 1, their weights.
+#[derive(Clone, Copy)]
+struct Set<'a> {
+    ids: &'a [u64],
+    weights: &'a [u32],
+}
+
+impl Set<'_> {
+    /// Return the sum of the weights.
+    fn size(self) -> usize {
+        if self.weights.is_empty() { self.ids.len() } else { self.weights.iter().map(|&weight| weight as usize).sum() }
+    }
 }
 
 /// Remaining cost budget for comparing one document with others. It makes a run linear in the number of documents:
@@ -150,6 +173,9 @@ impl Allowance {
 
 /// Number of texts per chunk.
 const CHUNK: usize = 64;
+
+/// Features that are compared before a pair is checked again.
+const BLOCK: usize = 64;
 
 /// Number of cleared chunks that are kept.
 const MAX_SPARE: usize = 64;
@@ -181,6 +207,9 @@ pub struct Cache {
 #[derive(Default)]
 pub struct Subject {
     set: IdSet,
+    weights: Vec<u32>,
+    /// Sum of the weights of the set.
+    size: usize,
     characters: Vec<char>,
     words: String,
     distinguishers: Vec<u64>,
@@ -227,14 +256,31 @@ impl Cache {
     /// # Panics
     /// If there are more rows than texts.
     pub fn add(&mut self, tokenizer: &Tokenizer, rows: &[u32], texts: &dyn TextSource) -> Result<()> {
+        self.add_texts((tokenizer, None), rows, texts)
+    }
+
+    /// Prepare text i of `texts` as row `rows[i]`, by the weights of its features if there are keywords: all rows of a
+    /// cache, or none.
+    ///
+    /// # Errors
+    /// As [`Cache::add`]; a weight out of range.
+    ///
+    /// # Panics
+    /// As [`Cache::add`].
+    pub fn add_texts(
+        &mut self,
+        (tokenizer, keywords): (&Tokenizer, Option<&Keywords>),
+        rows: &[u32],
+        texts: &dyn TextSource,
+    ) -> Result<()> {
         assert!(rows.len() <= texts.len(), "one text per row");
         let mut chunks = self.emptied(rows.len().div_ceil(CHUNK))?;
         let (measure, distinguishers, clock) = (self.measure, self.distinguishers.as_ref(), self.clock);
         let cancel = &CancelToken::current();
         let words = words::tokenizer()?;
         chunks.par_iter_mut().zip(rows.par_chunks(CHUNK)).enumerate().try_for_each_init(
-            || Scratch::with_cancel(cancel),
-            |scratch, (number, (chunk, rows))| -> Result<()> {
+            || (Scratch::with_cancel(cancel), KeywordScratch::with_cancel(cancel), Vec::new()),
+            |(scratch, keyword_scratch, features), (number, (chunk, rows))| -> Result<()> {
                 chunk.needed = clock;
                 alloc::try_reserve(&mut chunk.rows, rows.len())?;
                 for (i, &row) in rows.iter().enumerate().take_while(|_| !cancel.is_set()) {
@@ -247,6 +293,14 @@ impl Cache {
                     } else if measure == Measure::Words {
                         words::read(&words, text, scratch, &mut chunk.text)?;
                         chunk.text.len()
+                    } else if let Some(keywords) = keywords {
+                        features.clear();
+                        keywords.weights(tokenizer, FeatureHash::Xxh3(0).word(0), text, keyword_scratch, features)?;
+                        alloc::try_reserve(&mut chunk.ids, features.len())?;
+                        alloc::try_reserve(&mut chunk.weights, features.len())?;
+                        chunk.ids.extend(features.iter().map(|feature| feature.0));
+                        chunk.weights.extend(features.iter().map(|feature| feature.1));
+                        chunk.ids.len()
                     } else {
                         tokenizer.distinct(text, scratch, &mut chunk.ids)?;
                         chunk.ids.len()
@@ -371,7 +425,8 @@ impl Cache {
         Some(if self.measure.reads_texts() {
             Comparand::Text(&chunk.text[slot.start..slot.end])
         } else {
-            Comparand::Set(&chunk.ids[slot.start..slot.end])
+            let weights = if chunk.weights.is_empty() { &[][..] } else { &chunk.weights[slot.start..slot.end] };
+            Comparand::Set(Set { ids: &chunk.ids[slot.start..slot.end], weights })
         })
     }
 
@@ -392,6 +447,7 @@ impl Cache {
         subject.characters.clear();
         subject.words.clear();
         subject.set.clear(0);
+        subject.weights.clear();
         subject.distinguishers.clear();
         alloc::try_extend(&mut subject.distinguishers, self.particulars_of(row))?;
         match self.entry(row) {
@@ -403,9 +459,11 @@ impl Cache {
                 alloc::try_reserve(&mut subject.characters, text.chars().count())?;
                 subject.characters.extend(text.chars());
             }
-            Some(Comparand::Set(ids)) => {
-                subject.set.clear(ids.len());
-                subject.set.insert_all(ids, |_| {});
+            Some(Comparand::Set(set)) => {
+                subject.set.clear(set.ids.len());
+                subject.set.insert_all(set.ids, |_| {});
+                subject.size = set.size();
+                alloc::try_extend(&mut subject.weights, set.weights)?;
             }
             None => {}
         }
@@ -444,7 +502,7 @@ impl Cache {
             Some(Comparand::Text(text)) if !text.is_empty() && !subject.characters.is_empty() => {
                 indel::at_least(text, &subject.characters, threshold, cancel)
             }
-            Some(Comparand::Set(ids)) => Ok(self.sets_at_least(ids, subject, threshold)),
+            Some(Comparand::Set(set)) => Ok(self.sets_at_least(set, subject, threshold)),
             Some(Comparand::Text(_)) | None => Ok(None),
         }
     }
@@ -473,16 +531,24 @@ impl Cache {
         alloc::try_collect(left.iter().zip(right).map(pair))
     }
 
-    fn sets_at_least(&self, ids: &[u64], subject: &Subject, threshold: f64) -> Option<f64> {
-        let (a, b) = (ids.len(), subject.set.len());
-        if a == 0 || b == 0 || self.measure.of_sets(a.min(b), a, b) < threshold {
+    fn sets_at_least(&self, set: Set<'_>, subject: &Subject, threshold: f64) -> Option<f64> {
+        let (a, b) = (set.size(), subject.size);
+        if set.ids.is_empty() || subject.set.is_empty() || self.measure.of_sets(a.min(b), a, b) < threshold {
             return None;
         }
         let mut shared = 0;
         let mut left = a;
-        for block in ids.chunks(64) {
-            shared += block.iter().filter(|&&id| subject.set.contains(id)).count();
-            left -= block.len();
+        for (number, ids) in set.ids.chunks(BLOCK).enumerate() {
+            if set.weights.is_empty() {
+                shared += ids.iter().filter(|&&id| subject.set.contains(id)).count();
+                left -= ids.len();
+            } else {
+                for (&id, &weight) in ids.iter().zip(&set.weights[number * BLOCK..]) {
+                    let other = subject.set.position(id).map_or(0, |at| subject.weights[at]);
+                    shared += weight.min(other) as usize;
+                    left -= weight as usize;
+                }
+            }
             if self.measure.of_sets((shared + left).min(a.min(b)), a, b) < threshold {
                 return None;
             }

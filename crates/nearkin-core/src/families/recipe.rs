@@ -14,7 +14,8 @@
 //!
 //! Rules between slots: features and weights are both `given`, and then all are kept; the weight `textrank` ranks
 //! single words; a table of inverse document frequencies belongs to the weight `idf`; `minhash` compares full sets, so
-//! it requires the weight `binary` (or given features) and `top` all.
+//! it requires the weight `binary` (or given features) and `top` all, unless its scheme is `weighted`, which compares the kept
+//! features by their weights.
 //!
 //! If all features are kept and weigh their count or one, a fingerprint is summed in integers, bit by bit ([`Weight`]);
 //! any other recipe uses [`Keywords`] and sums in `f64`. For the same weights both give the same bits.
@@ -47,7 +48,7 @@ use crate::text::cut::Cut;
 use crate::text::fold::Folds;
 use crate::text::idf::DocumentFrequencies;
 use crate::text::jieba::parse_user_words;
-use crate::text::keywords::{Distinct, IdfTable, KeywordScratch, Keywords, Top, Weighting};
+use crate::text::keywords::{Distinct, GIVEN_UNITS, IdfTable, KeywordScratch, Keywords, Top, Weighting, units};
 use crate::text::numbers::Numbers;
 use crate::text::stopwords;
 use crate::text::tokenizer::{FeatureKind, Reading, Scratch, TextSource, Tokenizer};
@@ -116,7 +117,7 @@ pub enum Family<'a> {
     MinHash {
         /// Values of a signature, 1 to 512.
         num_perm: usize,
-        /// `one`, `fast` or `classic`.
+        /// `one`, `fast`, `classic` or `weighted`.
         scheme: &'a str,
         /// Bits of a value, 32 or 64.
         value_bits: u32,
@@ -164,7 +165,7 @@ pub struct Recipe {
 /// The family, compiled.
 enum CompiledFamily {
     SimHash(SimHash),
-    MinHash { family: MinHash, wide: bool },
+    MinHash { family: MinHash, wide: bool, weighted: bool },
 }
 
 /// Signatures, row by row, in values of the recipe's width.
@@ -193,6 +194,12 @@ impl Weights<'_> {
         }
     }
 }
+
+/// The scheme of signatures of weighted sets.
+const WEIGHTED: &str = "weighted";
+
+/// Largest sum of given weights in units: a signature takes time in proportion, here about half a second.
+const MAX_GIVEN: u64 = 1 << 27;
 
 /// Return the kind of a feature; None for given features.
 fn kind(slots: &Slots<'_>) -> Result<Option<FeatureKind>> {
@@ -261,12 +268,15 @@ fn check_together(slots: &Slots<'_>) -> Result<()> {
     if slots.idf.is_some() && slots.weight != "idf" {
         return Err(Error::parameter("idf", "a table", "a table with the weight idf, none with others"));
     }
-    if matches!(slots.family, Family::MinHash { .. }) {
+    if matches!(slots.family, Family::MinHash { scheme, .. } if scheme != WEIGHTED) {
         if !matches!(slots.weight, "binary" | "given") {
-            return Err(Error::parameter("weight", slots.weight, "binary with minhash, which compares sets"));
+            let allowed =
+                "binary with minhash, which compares sets, or a scheme for weights, minhash:NUM_PERM:weighted";
+            return Err(Error::parameter("weight", slots.weight, allowed));
         }
         if slots.top != "all" {
-            return Err(Error::parameter("top", slots.top, "all with minhash, which compares whole sets"));
+            let allowed = "all with minhash, which compares whole sets, or minhash:NUM_PERM:weighted";
+            return Err(Error::parameter("top", slots.top, allowed));
         }
     }
     Ok(())
@@ -296,7 +306,9 @@ impl CompiledFamily {
                     64 => true,
                     other => return Err(Error::parameter("value_bits", other, "32 or 64")),
                 };
-                Ok(Self::MinHash { family: MinHash::new(num_perm, Scheme::new(scheme)?)?, wide })
+                let weighted = scheme == WEIGHTED;
+                let family = MinHash::new(num_perm, if weighted { Scheme::Fast } else { Scheme::new(scheme)? })?;
+                Ok(Self::MinHash { family, wide, weighted })
             }
         }
     }
@@ -316,7 +328,8 @@ impl Recipe {
         let hash = FeatureHash::new(slots.hash, slots.seed)?;
         let family = CompiledFamily::new(slots.family, hash)?;
         let plain = plain.filter(|_| top == Top::All);
-        Ok(Self { tokenizer, plain, keywords: Keywords::new(weighting, top), hash, family })
+        let weighted = matches!(family, CompiledFamily::MinHash { weighted: true, .. });
+        Ok(Self { tokenizer, plain, keywords: Keywords::new(weighting, top, weighted), hash, family })
     }
 
     /// Return the tokenizer.
@@ -330,6 +343,19 @@ impl Recipe {
         })
     }
 
+    /// True if texts are compared by the weights of their features.
+    pub fn is_weighted(&self) -> bool {
+        matches!(self.family, CompiledFamily::MinHash { weighted: true, .. })
+    }
+
+    /// Return what reads the features by which texts are compared: their weights too, if the recipe is weighted.
+    ///
+    /// # Errors
+    /// The recipe is for given features.
+    pub fn reader(&self) -> Result<(&Tokenizer, Option<&Keywords>)> {
+        Ok((self.tokenizer()?, self.is_weighted().then_some(&self.keywords)))
+    }
+
     fn simhash(&self) -> Result<&SimHash> {
         match &self.family {
             CompiledFamily::SimHash(simhash) => Ok(simhash),
@@ -340,7 +366,7 @@ impl Recipe {
     /// Return the family of signatures, and true if a value has 64 bits.
     fn minhash(&self) -> Result<(&MinHash, bool)> {
         match &self.family {
-            CompiledFamily::MinHash { family, wide } => Ok((family, *wide)),
+            CompiledFamily::MinHash { family, wide, .. } => Ok((family, *wide)),
             CompiledFamily::SimHash(_) => {
                 let allowed = "minhash, as in char:4|binary|xxh3|minhash:128";
                 Err(Error::parameter("family", "simhash", allowed))
@@ -403,16 +429,22 @@ impl Recipe {
         })
     }
 
-    /// Return signatures of texts, and the number of features of each text, all occurrences.
+    /// Return signatures of texts, and the number of features of each text: all occurrences, or those that are kept if they
+    /// have weights.
     ///
     /// # Errors
     /// The recipe is for given features or for fingerprints; memory runs out.
     pub fn signatures(&self, texts: &dyn TextSource) -> Result<(Signatures, Vec<u64>)> {
         fn of<V: Value>(recipe: &Recipe, family: &MinHash, texts: &dyn TextSource) -> Result<(Vec<V>, Vec<u64>)> {
-            let tokenizer = recipe.tokenizer()?;
+            let (tokenizer, hash) = (recipe.reader()?, recipe.hash.word(0));
             let mut out = alloc::try_filled(V::NONE, texts.len().saturating_mul(family.num_perm()))?;
             let mut counts = alloc::try_zeroed(texts.len())?;
-            family.texts(tokenizer, recipe.hash.word(0), texts, &mut out, &mut counts)?;
+            match tokenizer {
+                (tokenizer, None) => family.texts(tokenizer, hash, texts, &mut out, &mut counts)?,
+                (tokenizer, Some(keywords)) => {
+                    family.weighted_texts(tokenizer, keywords, hash, texts, &mut out, &mut counts)?;
+                }
+            }
             Ok((out, counts))
         }
         let (family, wide) = self.minhash()?;
@@ -424,34 +456,61 @@ impl Recipe {
     }
 
     /// Return signatures of documents with given features: document d has the features from `offsets[d]`
-    /// to `offsets[d + 1]`; repeated ones count once.
+    /// to `offsets[d + 1]`; repeated ones count once, or their weights are added.
     ///
     /// # Errors
-    /// Offsets that do not belong to the features; a recipe for fingerprints.
-    pub fn signatures_given(&self, offsets: &[i64], features: &[impl AsRef<[u8]> + Sync]) -> Result<Signatures> {
+    /// As [`Recipe::signatures_hashed`].
+    pub fn signatures_given(
+        &self,
+        offsets: &[i64],
+        features: &[impl AsRef<[u8]> + Sync],
+        weights: Option<&[f64]>,
+    ) -> Result<Signatures> {
         self.minhash()?;
         check_offsets(offsets, features.len())?;
         let hash = self.hash.word(0);
         let hashes: Vec<u64> = alloc::try_collect(features.iter().map(|feature| hash.hash(feature.as_ref())))?;
-        self.signatures_hashed(offsets, &hashes)
+        self.signatures_hashed(offsets, &hashes, weights)
     }
 
-    /// Return signatures of sets of hashes: set d has those from `offsets[d]` to `offsets[d + 1]`.
+    /// Return signatures of sets of hashes: set d has those from `offsets[d]` to `offsets[d + 1]`, with their weights if
+    /// and only if the recipe is weighted.
     ///
     /// # Errors
-    /// Offsets that do not belong to the hashes; a recipe for fingerprints; memory runs out.
-    pub fn signatures_hashed(&self, offsets: &[i64], hashes: &[u64]) -> Result<Signatures> {
-        fn of<V: Value>(family: &MinHash, offsets: &[i64], hashes: &[u64]) -> Result<Vec<V>> {
+    /// Offsets that do not belong to the hashes; weights that are missing, too many, out of range, or all 0 in a set; a
+    /// recipe for fingerprints; memory runs out.
+    pub fn signatures_hashed(&self, offsets: &[i64], hashes: &[u64], weights: Option<&[f64]>) -> Result<Signatures> {
+        fn of<V: Value>(
+            family: &MinHash,
+            offsets: &[i64],
+            hashes: &[u64],
+            weighted: Option<&[(u64, u32)]>,
+        ) -> Result<Vec<V>> {
             let mut out = alloc::try_filled(V::NONE, (offsets.len() - 1).saturating_mul(family.num_perm()))?;
-            family.sets(offsets, hashes, &mut out);
+            match weighted {
+                Some(features) => family.weighted_sets(offsets, features, &mut out)?,
+                None => family.sets(offsets, hashes, &mut out),
+            }
             Ok(out)
         }
         let (family, wide) = self.minhash()?;
         check_offsets(offsets, hashes.len())?;
+        let weighted = match (self.is_weighted(), weights) {
+            (false, None) => None,
+            (true, Some(weights)) => Some(weighted_features(offsets, hashes, weights)?),
+            (false, Some(_)) => {
+                return Err(Error::parameter("weights", "given", "minhash:NUM_PERM:weighted, or no weights"));
+            }
+            (true, None) => {
+                let allowed = "a weight for each feature with minhash:NUM_PERM:weighted, or the scheme fast for sets";
+                return Err(Error::parameter("weights", "none", allowed));
+            }
+        };
+        let weighted = weighted.as_deref();
         Ok(if wide {
-            Signatures::Wide(of(family, offsets, hashes)?)
+            Signatures::Wide(of(family, offsets, hashes, weighted)?)
         } else {
-            Signatures::Narrow(of(family, offsets, hashes)?)
+            Signatures::Narrow(of(family, offsets, hashes, weighted)?)
         })
     }
 
@@ -582,6 +641,26 @@ impl Signatures {
             Self::Wide(_) => "uint64",
         }
     }
+}
+
+/// Return hashes with their weights in units.
+fn weighted_features(offsets: &[i64], hashes: &[u64], weights: &[f64]) -> Result<Vec<(u64, u32)>> {
+    check_length("weights", weights.len(), hashes.len())?;
+    let mut features = alloc::try_with_capacity(hashes.len())?;
+    for (&hash, &weight) in hashes.iter().zip(weights) {
+        features.push((hash, units(weight, GIVEN_UNITS)?));
+    }
+    let sums = offsets.windows(2).map(|ends| &features[ends[0] as usize..ends[1] as usize]);
+    for (document, set) in sums.enumerate().filter(|(_, set)| !set.is_empty()) {
+        let sum = set.iter().map(|&(_, weight)| u64::from(weight)).sum::<u64>();
+        if sum == 0 || sum > MAX_GIVEN {
+            let most = MAX_GIVEN as f64 / GIVEN_UNITS;
+            let (found, allowed) =
+                (sum as f64 / GIVEN_UNITS, format!("more than 0 and at most {most}; scale all weights"));
+            return Err(Error::parameter("sum of weights", format!("{found} of document {document}"), allowed));
+        }
+    }
+    Ok(features)
 }
 
 /// Compute `words` values per document, which `fill(document, out)` writes in parallel; the document is the range of

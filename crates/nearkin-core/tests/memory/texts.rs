@@ -106,10 +106,10 @@ fn signatures_are_refused_and_given() {
     let recipe = recipe(&Slots { features: "given", weight: "given", family, ..Slots::default() });
     let offsets: Vec<i64> = (0..=10_000).map(|i| 3 * i).collect();
     let hashes = numbers(30_000, 7);
-    ask("signatures of hashes", || recipe.signatures_hashed(&offsets, &hashes));
+    ask("signatures of hashes", || recipe.signatures_hashed(&offsets, &hashes, None));
     let names: Vec<Vec<u8>> = hashes.iter().map(|hash| hash.to_le_bytes().to_vec()).collect();
-    ask("signatures of features", || recipe.signatures_given(&offsets, &names));
-    let Ok(Signatures::Narrow(values)) = recipe.signatures_hashed(&offsets, &hashes) else { panic!("narrow") };
+    ask("signatures of features", || recipe.signatures_given(&offsets, &names, None));
+    let Ok(Signatures::Narrow(values)) = recipe.signatures_hashed(&offsets, &hashes, None) else { panic!("narrow") };
     ask("differences", || nearkin_core::families::minhash::differences(&values, &values[..1], 1));
 }
 

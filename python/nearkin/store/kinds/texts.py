@@ -131,6 +131,12 @@ class TextSettings(KindSettings):
         check_share("threshold", self.threshold, "a similarity above 0 and up to 1", lambda share: 0 < share <= 1)
         if self.recipe.features == "given":
             raise bad_parameter("recipe", self.recipe, "a recipe with char:N or word:N features, which reads texts")
+        if self.text == "features" and self.recipe.is_weighted:
+            allowed = 'text="keep", or minhash:NUM_PERM:fast: a store keeps features without their weights'
+            raise bad_parameter("text", "features", allowed)
+        if not isinstance(self.recipe.idf, str | None) or self.recipe.user_words:
+            allowed = "idf:jieba, idf:cppjieba or another weight, without user words: a store has its recipe alone"
+            raise bad_parameter("recipe", self.recipe, allowed)
         minhash = self.recipe.family == "minhash"
         if self.verify == "signature" and not minhash:
             raise bad_parameter("verify", "signature", "jaccard, containment, indel, words or none with simhash")

@@ -14,7 +14,7 @@
 //! optimal densification. Two sets that share the empty bin find the same source with the probability J that they share
 //! its value.
 //!
-//! `fast` is described in [`fast`].
+//! `fast` is described in [`fast`], and the scheme `weighted`, whose sets have weights, in [`weighted`].
 //!
 //! The share of equal values is unbiased; its variance is J(1 − J)/k for `classic`; `one` draws without replacement, so
 //! that it has less if all bins are full, and repeats sources if few are; `fast` has less than `classic` for sets of
@@ -57,6 +57,7 @@ const LARGEST: u64 = 0xffff_fffe_ffff_ffff;
 
 mod fast;
 pub mod keys;
+mod weighted;
 
 /// How the k values of a set come about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +80,7 @@ impl Scheme {
             "classic" => Ok(Self::Classic),
             "one" => Ok(Self::One),
             "fast" => Ok(Self::Fast),
-            other => Err(Error::parameter("scheme", other, "one, fast or classic")),
+            other => Err(Error::parameter("scheme", other, "one, fast, classic or weighted")),
         }
     }
 }
@@ -708,7 +709,7 @@ mod tests {
     #[test]
     fn schemes_and_numbers_out_of_range_are_refused() {
         assert_eq!(
-            "scheme=two is not allowed; use one, fast or classic",
+            "scheme=two is not allowed; use one, fast, classic or weighted",
             Scheme::new("two").expect_err("unknown").to_string()
         );
         for num_perm in [0, MAX_PERM + 1] {

@@ -210,8 +210,8 @@ proptest! {
         let expected = Signatures::Wide(expected);
         prop_assert_eq!(&upper, &narrow.signatures(&texts.as_slice()).expect("reads texts").0);
         prop_assert_eq!(&expected, &wide.signatures(&texts.as_slice()).expect("reads texts").0);
-        prop_assert_eq!(&expected, &wide.signatures_given(&offsets, &features).expect("fits"));
-        prop_assert_eq!(&upper, &narrow.signatures_hashed(&offsets, &hashes).expect("fits"));
+        prop_assert_eq!(&expected, &wide.signatures_given(&offsets, &features, None).expect("fits"));
+        prop_assert_eq!(&upper, &narrow.signatures_hashed(&offsets, &hashes, None).expect("fits"));
         // The union with itself is itself, and likewise with an empty set.
         prop_assert_eq!(&expected, &wide.merge(expected.clone(), &expected).expect("one width"));
         let nothing = narrow.signatures(&vec![""; texts.len()].as_slice()).expect("reads texts").0;
@@ -471,8 +471,8 @@ fn recipes_refuse_what_they_do_not_make() {
     assert_eq!(fingerprints, refused(minhash.fingerprints_csr(&[0], &[], &[]).err()));
     let signatures = "family=simhash is not allowed; use minhash, as in char:4|binary|xxh3|minhash:128";
     assert_eq!(signatures, refused(simhash.signatures(&text.as_slice()).err()));
-    assert_eq!(signatures, refused(simhash.signatures_given(&[0, 1], &text).err()));
-    assert_eq!(signatures, refused(simhash.signatures_hashed(&[0], &[]).err()));
+    assert_eq!(signatures, refused(simhash.signatures_given(&[0, 1], &text, None).err()));
+    assert_eq!(signatures, refused(simhash.signatures_hashed(&[0], &[], None).err()));
     let (narrow, wide) = (Signatures::Narrow(vec![0; 4]), Signatures::Wide(vec![0; 4]));
     assert_eq!(signatures, refused(simhash.merge(narrow.clone(), &narrow).err()));
     let reading = "features=given is not allowed; use char:n or word:n to read texts; given takes features and weights";
@@ -487,7 +487,7 @@ fn recipes_refuse_what_they_do_not_make() {
     assert_eq!(length, refused(given.fingerprints_csr(&[0, 1], &[7], &[1.0, 2.0]).err()));
     let offsets = "offsets=2 numbers is not allowed; use ascending numbers from 0 to 1";
     assert_eq!(offsets, refused(given.fingerprints_given(&[0, 2], &text, Weights::Integers(&[1])).err()));
-    assert_eq!(offsets, refused(minhash.signatures_given(&[0, 2], &text).err()));
+    assert_eq!(offsets, refused(minhash.signatures_given(&[0, 2], &text, None).err()));
     let types = "type of values differs: uint64 and uint32 against uint32; compare only values that share it";
     assert_eq!(types, refused(minhash.merge(wide, &narrow).err()));
     let rows = "number of values differs: 3 against 4; compare only values that share it";

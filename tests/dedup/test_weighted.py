@@ -1,0 +1,103 @@
+"""Recipes with weights: deduplication by definition, templates, stores, and the functions that refuse them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nearkin as nk
+from nearkin.errors import MismatchError, ParameterError
+
+WEIGHTED = "word:1|count|minhash:128:weighted"
+TEMPLATE = " ".join(f"clause{number}" for number in range(200))
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.8, 1.0])
+def test_a_deduplication_absorbs_by_weighted_similarity(threshold: float) -> None:
+    """With bands of one row, pairs above the threshold are candidates, but for one in 10,000 that its filter loses."""
+    random = np.random.default_rng(5)
+    base = random.integers(0, 12, (20, 30))
+    changed = np.where(
+        random.random((200, 30)) < random.random((200, 1)) / 2,
+        random.integers(0, 40, (200, 30)),
+        np.tile(base, (10, 1)),
+    )
+    texts = [" ".join(f"w{word}" for word in words[: random.integers(1, 31)]) for words in changed.tolist()]
+    result = nk.dedup(texts, recipe=WEIGHTED, threshold=threshold, bands="128x1")
+    rows = range(len(texts))
+    left, right = (side.ravel() for side in np.meshgrid(rows, rows))
+    similar = nk.similarity(texts, left, right, recipe=WEIGHTED).reshape(len(texts), -1) >= threshold
+    kept: list[int] = []
+    for row in rows:
+        if not similar[row, kept].any():
+            kept.append(row)
+    assert 5 < len(kept) < 200
+    assert kept == result.kept_rows.tolist()
+
+
+def reports() -> tuple[list[str], nk.Recipe, str]:
+    """Return documents of one template, each topic in two versions; a recipe with the weights, and one of sets."""
+    topics = [" ".join(f"topic{number}word{i}" for i in range(50)) for number in range(40)]
+    texts = [f"{TEMPLATE} {topic} {end}" for topic in topics for end in ("first", "second")]
+    idf = nk.Idf.fit(texts, "word:1")
+    return texts, nk.Recipe(f"word:1|idf:{idf.digest}|minhash:128:weighted", idf=idf), "word:1|binary|minhash:128:fast"
+
+
+def test_documents_of_a_template_are_merged_by_their_topics() -> None:
+    """Sets merge topics that share the template; weights by idf merge the two versions of each topic alone."""
+    texts, weighted, sets = reports()
+    result = nk.dedup(texts, recipe=weighted, threshold=0.8, recall=0.999)
+    assert list(range(0, 80, 2)) == result.kept_rows.tolist()
+    assert result.summary["expected_recall"] >= 0.999
+    assert 1 == len(nk.dedup(texts, recipe=sets, threshold=0.5).kept)
+    different = nk.similarity(texts, [0], [2], recipe=weighted)[0]
+    assert different < 0.4 < nk.similarity(texts, [0], [2], recipe=sets)[0]
+
+
+def test_a_store_decides_as_a_deduplication(tmp_path: Path) -> None:
+    """In batches, after a merge and reopened; the index of another recipe is another one."""
+    texts = ["red red red wine", "red red red wine bar", "red wine", "wine wine wine red", ""]
+    expected = nk.dedup(texts, recipe=WEIGHTED, threshold=0.6).kept_rows.tolist()
+    with nk.Store.create(tmp_path / "s", WEIGHTED, threshold=0.6) as store:
+        status = list(store.check_and_add(texts[:3], ["0", "1", "2"]).status)
+        store.merge()
+    with nk.Store.open(tmp_path / "s") as store:
+        status += store.check_and_add(texts[3:], ["3", "4"]).status
+    assert expected == [row for row, each in enumerate(status) if each == "new"]
+    # As sets of words the first three are of similarity 2/3 and 1.
+    assert 2 in expected
+
+
+def test_tables_are_part_of_the_recipe() -> None:
+    """Values of two tables are never compared."""
+    texts, weighted, _ = reports()
+    other = nk.Idf.fit(texts[:7], "word:1")
+    index = nk.BandIndex(recipe=weighted, threshold=0.8)
+    index.add(range(len(texts)), nk.signature(texts, weighted))
+    with pytest.raises(MismatchError, match="idf"):
+        weighted.check_same(nk.Recipe(f"word:1|idf:{other.digest}|minhash:128:weighted", idf=other))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda path: nk.contains(["a b c"], ["a b"], recipe=WEIGHTED),
+        lambda path: nk.dedup(["a b c"], recipe=WEIGHTED, measure="containment"),
+        lambda path: nk.dedup(["a b c"], recipe=WEIGHTED, lossless=True),
+        lambda path: nk.dedup(["a b c"], recipe=WEIGHTED, groups=["x"]),
+        lambda path: nk.explain("a b c", WEIGHTED),
+        lambda path: nk.compare("a b c", "a b", WEIGHTED),
+        lambda path: nk.fingerprint(["a b c"], WEIGHTED),
+        lambda path: nk.Store.create(path, WEIGHTED, text="features"),
+        lambda path: nk.Store.create(path, reports()[1]),
+        lambda path: nk.Store.create(path, nk.Recipe(WEIGHTED.replace("word", "cut:jieba|word"), user_words="abc")),
+    ],
+)
+def test_functions_of_sets_refuse_weights(call: Callable[[Path], Any], tmp_path: Path) -> None:
+    """Nothing compares a weighted recipe without its weights; the message says what to use instead."""
+    with pytest.raises(ParameterError, match="is not allowed; use"):
+        call(tmp_path / "s")
