@@ -1,6 +1,6 @@
 """Accuracy of the defaults and of other packages on labelled corpora (docs/quality.md).
 
-    python bench/quality.py [default packages differ containment features kinds keep]
+    python bench/quality.py [default packages differ containment features kinds keep weights]
 
 - `default`: the ground truth of a corpus are all pairs with J >= 0.8 of character 4-grams. Candidates for it come from
   256 bits with another seed, within radius 62: at J = 0.8 the expected distance is at most 38.8 with a standard
@@ -20,6 +20,9 @@
   of products, which their catalogues list once each, and lines of logs, by their template, have labels for all pairs.
 - `keep`: a text and a copy with one kind of damage to 1 to 20% of it: how often a keep rule prefers the copy; a tie,
   which ids decide, counts half. Every second text of each source chose the weights of `best`, the others are shown.
+- `weights`: documents of one template. Each is the beginning of a licence, as long as its share says, and then a topic
+  of its own, in two versions: the second lacks 2% of the words of the topic. The first source chose the threshold of
+  weights by idf, the others are shown. A merge is wrong if the topics differ. Labelled corpora have no template.
 """
 
 from __future__ import annotations
@@ -1187,6 +1190,73 @@ def report_keep(run: dict[str, Any]) -> None:
     common.splice("dedup.md", "quality-keep", f"{common.table(header, lines)}\n\n{common.source(run)}")
 
 
+WEIGHTED_THRESHOLD = 0.8
+TOPICS = {"20 Newsgroups": 0, "Sogou news (zh)": 20, "laws (zh)": 30, "Song poems (zh)": 40}
+"""Sources of topics, and the licence that is their template; the first chose the threshold."""
+
+
+def templated(data: Path, source: str, template_share: float) -> list[str]:
+    """Return documents whose first `template_share` is a template; rows 2i and 2i + 1 are versions of one topic."""
+    rng = random.Random(source)
+    names = {"Song poems (zh)": ("zh_song_poems", None)}
+    bodies = common.texts(data, {**SETS, **names}[source][0])
+    if source == "20 Newsgroups":
+        bodies = [text.partition("\n\n")[2] for text in bodies]
+    topics = list(dict.fromkeys(text.strip()[:1000] for text in bodies[:: max(1, len(bodies) // 3000)]))
+    topics = [text for text in topics if len(text) >= 200][:1000]
+    template = " ".join(load(data, "licences")[TOPICS[source] :][:20])
+    result = []
+    for topic in topics:
+        head = template[: round(len(topic) * template_share / (1 - template_share))]
+        words = topic.split(" ") if " " in topic[:100] else list(topic)
+        changed = ("" if words == list(topic) else " ").join(word for word in words if rng.random() >= 0.02)
+        result += [f"{head}\n{topic}", f"{head}\n{changed}"]
+    return result
+
+
+def count_merges(texts: list[str], topics: list[int], recipe: nk.Recipe | None, threshold: float) -> dict[str, Any]:
+    """Count documents that another topic absorbs, and those of the others that their own topic absorbs."""
+    result = nk.dedup(texts, recipe=recipe, threshold=threshold, recall=0.99)
+    gone = [row for row in result.clusters.rows() if row["reason"] != "kept"]
+    wrong = sum(topics[row["id"]] != topics[row["representative"]] for row in gone)
+    return {"removed": len(gone), "wrong": wrong, "copies": len(topics) - len(set(topics)), "documents": len(topics)}
+
+
+def run_weights(data: Path) -> None:
+    """Count right and wrong merges by sets and by weights."""
+    corpora = {
+        f"{source}, template {share:.0%}": templated(data, source, share)
+        for source in TOPICS
+        for share in (0.5, 0.75, 0.9)
+    }
+    rows = []
+    for name, texts in corpora.items():
+        idf = nk.Idf.fit(texts, "char:4", min_df=5)
+        recipe = nk.Recipe(f"char:4|idf:{idf.digest}|minhash:128:weighted", idf=idf)
+        topics = [row // 2 for row in range(len(texts))]
+        sides = {"sets": (None, THRESHOLD), "weights": (recipe, WEIGHTED_THRESHOLD)}
+        rows.append(
+            {"source": name, **{side: count_merges(texts, topics, *options) for side, options in sides.items()}}
+        )
+    common.save("quality-weights", {"rows": rows})
+
+
+def report_weights(run: dict[str, Any]) -> None:
+    """Write the table of templates."""
+    rows = []
+    for at, row in enumerate(run["rows"]):
+        role = "chosen" if at < 3 else "shown"
+        cells = []
+        for side in (row["sets"], row["weights"]):
+            cells += [share(side["wrong"], side["documents"]), share(side["removed"] - side["wrong"], side["copies"])]
+        rows.append([f"{row['source']} ({role})", *cells])
+    header = [
+        "corpus",
+        *(f"{side}: {name}" for side in ("sets", "weights") for name in ("wrong merges", "copies found")),
+    ]
+    common.splice("minhash.md", "quality-weights", f"{common.table(header, rows)}\n\n{common.source(run)}")
+
+
 PARTS: dict[str, tuple[str, Callable[[Path], None], Callable[[dict[str, Any]], None]]] = {
     "default": ("quality", run_default, report_default),
     "packages": ("quality-table", run_packages, report_packages),
@@ -1195,6 +1265,7 @@ PARTS: dict[str, tuple[str, Callable[[Path], None], Callable[[dict[str, Any]], N
     "features": ("quality-features", run_features, report_features),
     "kinds": ("quality-kinds", run_kinds, report_kinds),
     "keep": ("quality-keep", run_keep, report_keep),
+    "weights": ("quality-weights", run_weights, report_weights),
 }
 
 
