@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import random
 import re
@@ -342,3 +343,29 @@ def test_help_and_version_are_also_commands() -> None:
     lines = call("--help-all").lines
     assert [] == [name for name in command_names() if not any(line.startswith(f"  {name}") for line in lines)]
     assert "  store create" not in call("-h").out
+
+
+def test_options_of_a_command_are_those_of_a_file(corpus: Path, tmp_path: Path) -> None:
+    """As printed, by hand, and of an earlier run; the command line wins, and misspelt names have a hint."""
+    words = ("dedup", corpus, "--out", tmp_path / "a", "--id-column", "id", "--threshold", 0.5, "--report", "-q")
+    job = tmp_path / "job.toml"
+    job.write_text(call(*words, "--print-config").out)
+    assert not (tmp_path / "a").exists()
+    assert 0 == call(*words).code
+    for at, again in enumerate((("dedup", "--config", job), ("--config", job, "dedup"), ("dedup", f"--config={job}"))):
+        out = tmp_path / f"b{at}"
+        done = call(*again, "--out", out)
+        assert (0, "") == (done.code, done.err)
+        names = sorted(path.name for path in out.iterdir())
+        assert names == sorted(path.name for path in (tmp_path / "a").iterdir())
+        assert (tmp_path / "a" / "clusters.jsonl").read_bytes() == (out / "clusters.jsonl").read_bytes()
+    assert 0 == call("dedup", "--config", job, "--out", tmp_path / "c", "--threshold", 0.9).code
+    assert 0.9 == json.loads((tmp_path / "c" / "summary.json").read_text())["threshold"]
+    done = call("dedup", "--config", tmp_path / "c" / "summary.json", "--out", tmp_path / "d", "-q")
+    assert (0, 0.9) == (done.code, json.loads((tmp_path / "d" / "summary.json").read_text())["threshold"]), done.err
+    job.write_text('treshold = 0.5\nid_column = "id"\n')
+    done = call("dedup", corpus, "--config", job, "--out", tmp_path / "e")
+    assert (2, True) == (done.code, "job.toml: there is no option treshold; did you mean threshold?" in done.message)
+    job.write_text("threshold = ")
+    assert (1, True) == ((done := call("dedup", corpus, "--config", job)).code, "neither TOML nor JSON" in done.message)
+    assert 2 == call("dedup", corpus, "--config").code

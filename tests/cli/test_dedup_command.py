@@ -532,3 +532,22 @@ def test_a_damaged_checkpoint_is_said_once(tmp_path: Path) -> None:
     damaged.write_bytes(damaged.read_bytes()[:-1])
     done = call("dedup", source, "--out", tmp_path / "out", "--id-column", "id", "--checkpoint", point)
     assert (0, 1) == (done.code, done.err.count("is damaged, its checksum differs")), done.err
+
+
+def test_a_dry_run_reads_and_writes_nothing(tmp_path: Path) -> None:
+    """It says what would be read; wrong options and missing columns are errors as in a run."""
+    lines = [json.dumps({"id": f"d{i}", "body": f"text {i} of a corpus that is read", "n": i}) for i in range(30)]
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("\n".join(lines))
+    words = ("dedup", corpus, "--text-column", "body", "--keep", "max:n", "--out", tmp_path / "out", "--dry-run")
+    found = succeed(*words, "--json").json()
+    assert ("jsonl", ["body", "id", "n"], 30) == (found["format"], found["columns"], found["documents"])
+    assert [f"d{i}" for i in range(10)] == found["first_ids"]
+    assert corpus.stat().st_size == found["bytes"]
+    assert found["seconds"] >= 0
+    assert "documents    30" in succeed(*words).lines
+    assert [corpus] == list(tmp_path.iterdir())
+    check_message(1, "no record has a column 'm'", *(word if word != "max:n" else "max:m" for word in words))
+    check_message(2, "--threshold 2", *words, "--threshold", 2)
+    files = succeed("dedup", "--family", "ssdeep", tmp_path, "--out", tmp_path / "out", "--dry-run", "--json").json()
+    assert (1, [str(corpus)]) == (files["files"], files["first"])

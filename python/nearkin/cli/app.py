@@ -23,6 +23,7 @@ from nearkin._core import __version__, available_instructions, instructions, num
 from nearkin.cli.console import FAILURE, INTERRUPTED, USAGE, say, show_traceback, use_utf8, warn
 from nearkin.cli.errors import format_failure, format_usage_error
 from nearkin.cli.help import HelpGroup
+from nearkin.cli.job_file import format_config, read_config
 from nearkin.errors import MismatchError, NearkinError, ParameterError
 
 Modules: TypeAlias = "dict[str, str | Modules]"
@@ -146,6 +147,13 @@ def _global_options(
         bool, typer.Option("--verbose", help="With --version: the platform and instruction set, too.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", help="Read the options of a command from TOML or a summary.json.", metavar="FILE"),
+    ] = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print the options of a command as TOML, and do not run it.")
+    ] = False,
 ) -> None:
     if version:
         say(f"nearkin {__version__}")
@@ -178,9 +186,15 @@ def main() -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line with these arguments, or those of the process, and return the exit code."""
-    words = _as_options(sys.argv[1:] if arguments is None else list(arguments))
+    words = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in words
     try:
+        words = _as_options(read_config(words, _command_of))
+        if "--print-config" in words:
+            words.remove("--print-config")
+            name, command = _command_of(words)
+            say(format_config(name, command, words[len(name.split()) - 1 :]))
+            return 0
         # Not standalone, so that errors reach the handlers below.
         code: Any = root_command()(args=words, standalone_mode=False, prog_name="nearkin")
         sys.stdout.flush()

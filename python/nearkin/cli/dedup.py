@@ -30,6 +30,8 @@ from nearkin.cli.console import (
     escape_surrogates,
     progress_bars,
     report_summary,
+    say,
+    say_json,
     say_result,
     say_row,
     show_counts,
@@ -58,8 +60,29 @@ if TYPE_CHECKING:
 
 app = Commands()
 
-BRIEF = (*("out", "overwrite", "report", "text_column", "id_column", "kind", "threshold", "keep", "against", "store"),)
+BRIEF = (
+    *(
+        "out",
+        "overwrite",
+        "report",
+        "text_column",
+        "id_column",
+        "kind",
+        "threshold",
+        "keep",
+        "against",
+        "store",
+        "dry_run",
+    ),
+)
 """Options that `-h` shows."""
+_DRY_IDS = 10
+"""Ids that a dry run prints."""
+_NOT_FOR_SAMPLES = ("checkpoint", "keep", "shrink_to", "min_sources")
+_DRY_TEXTS = 2000
+"""Maximum number of first documents that a dry run deduplicates."""
+_DOCUMENT_BYTES = 400
+"""Memory of a run per document: docs/dedup.md, Larger than memory."""
 EXAMPLE_ROWS = 12
 """Number of rows of clusters that are searched for an example."""
 _FILE_OPTIONS = {
@@ -149,12 +172,15 @@ def dedup(job: Job) -> None:
         check_report(job.output.out, job.matching.get("keep"))
     if (engine := distributed.choose_engine(job)) is not None:
         job.keep_columns()
-        if job.engine.explain:
+        if job.engine.explain or job.dry_run:
             estimate = distributed.explain(job, engine)
             say_result(estimate, estimate.summary(), as_json=job.as_json)
             return
         summary = distributed.dedup(job, engine)
         _report(job, summary, _count_rows(summary, distributed.join(job.output.out, "kept")))
+        return
+    if job.dry_run:
+        _dry_run(job)
         return
     refuse_url(job.output.out, "--out", "a local folder, or --engine, which writes to URLs")
     if job.of_files:
@@ -220,6 +246,58 @@ def pairs(
         similarity = None if row["similarity"] != row["similarity"] else row["similarity"]
         cells = (row["left"], row["right"], row["distance"], "-" if similarity is None else f"{similarity:.4f}")
         say_row({**row, "similarity": similarity}, cells, as_json=as_json)
+
+
+# Dry run
+
+
+def _dry_run(job: Job) -> None:
+    """Print what a run would read, and an estimate of its time and memory; write nothing."""
+    if job.of_files:
+        paths = list_files(map(Path, job.inputs), Failures())
+        rows: dict[str, Any] = {"files": len(paths), "bytes": sum(path.stat().st_size for path in paths)}
+        rows["first"] = [str(path) for path in paths[:_DRY_IDS]]
+    else:
+        rows = _estimate_corpus(job)
+    if job.as_json:
+        say_json(rows)
+        return
+    for name, value in rows.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else value
+        say(f"{name.replace('_', ' '):<12} {f'{text:,}' if isinstance(text, (int, float)) else text}")
+
+
+def _estimate_corpus(job: Job) -> dict[str, Any]:
+    """Return what a run would read of a corpus, and its time and memory by those of the first documents."""
+    from nearkin.dedup.texts import dedup as dedup_texts
+
+    reading = job.reading if job.hex_column is None else job.reading.for_codes(job.hex_column)
+    with reading.open_corpus(job.inputs, extra_columns=job.extra_columns(), quiet=True) as corpus:
+        batches = corpus.batches()
+        batch = next(batches, None)
+        read, first = corpus.bytes_read, 0 if batch is None else len(batch)
+        size = sum(path.stat().st_size for path in corpus.paths)
+        # The rest has as many documents per byte as the first batch.
+        whole = next(batches, None) is None
+        documents = first if whole or not read else round(first * size / read)
+        sample = [] if batch is None else list(islice(batch.texts, _DRY_TEXTS))
+        started = time.perf_counter()
+        if job.hex_column is None:
+            with suppress_summary_warnings():
+                options = {name: value for name, value in job.matching.items() if name not in _NOT_FOR_SAMPLES}
+                dedup_texts(sample, recipe=job.parse_recipe(), **options)
+        seconds = (time.perf_counter() - started) * documents / max(1, len(sample))
+        columns = [corpus.text_column, *corpus.joined_columns, corpus.id_column, *corpus.extra_columns]
+        return {
+            "inputs": [str(name) for name in corpus.inputs] + [short_url(url) for url in corpus.urls],
+            "format": corpus.format,
+            "columns": [name for name in columns if name],
+            "bytes": size,
+            "documents": documents if whole else f"about {documents:,}",
+            "first_ids": [] if batch is None else list(islice(batch.ids, _DRY_IDS)),
+            "seconds": float(f"{seconds:.2g}"),
+            "memory": f"about {_DOCUMENT_BYTES * documents / 1e6:,.0f} MB for the documents, without their texts",
+        }
 
 
 # Codes and texts

@@ -19,6 +19,7 @@ from nearkin.cli.options import (
     Quiet,
     RecipeOption,
     matching_opt,
+    opt,
     parse_recipe,
 )
 from nearkin.dedup.config import DedupConfig, FileDedupConfig, PassagesConfig
@@ -168,6 +169,10 @@ class Job:
     unit: Annotated[Options, OptionsOf(PassagesConfig, "unit", show_defaults=False)]
     passages: Annotated[Options, OptionsOf(PassagesConfig, *PASSAGE_OPTIONS)]
     engine: EngineOptions
+    dry_run: Annotated[
+        bool,
+        opt("Write nothing; print what would be read, and the time and memory that a sample suggests.", "--dry-run"),
+    ] = False
     threads: Threads = None
     as_json: Json = False
     quiet: Quiet = False
