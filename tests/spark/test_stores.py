@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,29 @@ def test_a_table_gives_the_store_again(texts: list[str], recipe: str, named: boo
             assert contents(first) == contents(second)
             # The store takes them for documents that it has.
             assert 0 == add_to_store(first, table)
+
+
+def test_counts_of_an_engine_are_those_of_one_run_and_of_a_store(engine: Engine, tmp_path: Path) -> None:
+    """What each kept document stands for: one run, three runs into a store, the engine, and its tables in a store."""
+    texts, dumps = [text or "" for text in mixed_texts(150)], [slice(0, 50), slice(50, 100), slice(100, 150)]
+    whole = nk.dedup(texts, recipe=MINHASH)
+    expected = dict(zip(whole.kept, whole.weights.tolist(), strict=True))
+    assert max(expected.values()) > 2
+    frame = engine.session.createDataFrame(pa.table({"id": range(len(texts)), "body": texts}))
+    result = dedup(frame, "body", recipe=MINHASH, keep="first")
+    found = Counter(result.clusters.toArrow()["representative"].to_pylist())
+    kept = result.kept.toArrow()["id"].to_pylist()
+    assert expected == {name: max(found[name], 1) for name in kept}
+    with nk.Store.create(tmp_path / "runs", MINHASH) as runs, nk.Store.create(tmp_path / "tables", MINHASH) as tables:
+        table = hashes(frame, "body", MINHASH, column="cells").toArrow().sort_by("id")
+        for part in dumps:
+            nk.dedup(texts[part], list(range(len(texts)))[part], store=runs, ledger=True)
+            add_to_store(tables, table.slice(part.start, 50), text="body", column="cells")
+        for store in (runs, tables):
+            counted = [row for batch in store.iter_documents(ledger=True) for row in batch if row.copies]
+            assert expected == {row.id: row.copies for row in counted}
+    with nk.Store.create(tmp_path / "site", kind="pages") as pages, pytest.raises(MismatchError, match="counts lines"):
+        read_store(pages)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

@@ -110,6 +110,8 @@ def _source(store: Store, text: str | None = None) -> MinHashCandidates | SimHas
     settings = store.settings
     if not isinstance(settings, TextSettings):
         raise mismatch("store", f"a store of {settings.kind}s", "a table of texts")
+    if settings.pages:
+        raise mismatch("kind", "a store of pages, which counts lines", "a table of hashes, which are of all lines")
     if text is not None and settings.text != text:
         raise settings.no_texts_error()
     return settings.source

@@ -22,7 +22,7 @@ summary of which k - 1 counters find all elements above n / k; here k is `KEPT_L
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -119,7 +119,7 @@ class SiteLines:
 
 def read_pages(items: Any) -> list[str | None]:
     """Return texts of which those that begin with a tag are read as HTML, by their main text."""
-    batches = (to_values(batch, "texts") if is_arrow(batch) else batch for batch in iterate_batches(items))
+    batches: Iterator[Any] = (to_values(each, "texts") if is_arrow(each) else each for each in iterate_batches(items))
     return [text if text is None else read_text(text) for batch in batches for text in batch]
 
 

@@ -120,7 +120,8 @@ def _row_bytes(kind: str, rows: Iterable[Sequence[object]]) -> list[bytes]:
 
 def _lines_bytes(row: Sequence[Any]) -> bytes:
     """Return the bytes of the lines of a site that their checksum covers; `row` has site, pages, error and counts."""
-    return repr(("lines", *row[:3])).encode() + row[3]
+    counts: bytes = row[3]
+    return repr(("lines", *row[:3])).encode() + counts
 
 
 @dataclass(frozen=True)
