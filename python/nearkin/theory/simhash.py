@@ -232,13 +232,13 @@ def expected_distance(length: int, edits: int, bits: int = 64, *, ngram: int = 4
     check_count("ngram", ngram, 1, MAX_LENGTH, f"1 to {MAX_LENGTH:,}")
     check_count("length", length, ngram, MAX_LENGTH, f"{ngram} to {MAX_LENGTH:,} characters")
     check_count("edits", edits, 0, length, f"0 to {length:,}, the length")
+    check_count("bits", bits, 1, MAX_LENGTH, "1 or more")
     count = length - ngram + 1
     shared = count * math.prod((length - edits - i) / (length - i) for i in range(ngram))
-    low = int(shared)
     at_low, at_high = (
-        simhash_difference_of_sets(each, count - each, count - each) for each in (low, min(low + 1, count))
+        simhash_difference_of_sets(each, count - each, count - each) for each in (int(shared), math.ceil(shared))
     )
-    return check_count("bits", bits, 1, MAX_LENGTH, "1 or more") * (at_low + (shared - low) * (at_high - at_low))
+    return bits * (at_low + shared % 1 * (at_high - at_low))
 
 
 def _fair_binomial(n: int) -> NDArray[np.float64]:
