@@ -302,8 +302,9 @@ class ListedBatch:
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
     """Return the distinct values, sorted. `np.unique` would import numpy.ma, a tenth of a small job."""
-    values = np.sort(values)
-    return values[np.r_[True, values[1:] != values[:-1]][: len(values)]]
+    ordered: NDArray[Any] = np.sort(values)
+    is_first: NDArray[np.bool_] = np.r_[True, ordered[1:] != ordered[:-1]]
+    return ordered[is_first[: len(ordered)]]
 
 
 def chunk_ranges(ends: NDArray[np.int64], limit: int, max_items: int | None = None) -> Iterator[tuple[int, int]]:
