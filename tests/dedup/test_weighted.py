@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import nearkin as nk
+from nearkin.dedup.config import DedupConfig
+from nearkin.distributed.job import Source, TableJob
+from nearkin.distributed.tasks import LocalTasks
 from nearkin.errors import MismatchError, ParameterError
+from nearkin.progress import ignore_progress
 
 WEIGHTED = "word:1|count|minhash:128:weighted"
 TEMPLATE = " ".join(f"clause{number}" for number in range(200))
@@ -70,6 +75,17 @@ def test_a_store_decides_as_a_deduplication(tmp_path: Path) -> None:
     assert expected == [row for row, each in enumerate(status) if each == "new"]
     # As sets of words the first three are of similarity 2/3 and 1.
     assert 2 in expected
+
+
+def test_engines_find_the_same_pairs() -> None:
+    """The stages of Ray, datatrove and Spark compare weights."""
+    texts, weighted, _ = reports()
+    config = DedupConfig.from_args(recipe=weighted, threshold=0.8, recall=0.999)
+    job = TableJob(LocalTasks(), config, integer=True, report=ignore_progress)
+    table = pa.table({"text": texts, "id": range(len(texts))})
+    job.run(Source([table.slice(0, 33), table.slice(33)], "text", "id"), None)
+    expected = nk.similarity(texts, range(0, 80, 2), range(1, 80, 2), recipe=weighted)
+    assert sorted(expected.tolist()) == sorted(job.links.column("similarity").to_pylist())
 
 
 def test_tables_are_part_of_the_recipe() -> None:
