@@ -55,16 +55,16 @@ MODULES: Modules = {
 }
 PURPOSES = {
     "dedup": "Keep one document of each group of near-duplicates.",
-    "decontaminate": "Find benchmarks in a corpus, and drop, cut or flag the documents that hold them.",
+    "decontaminate": "Find benchmarks in a corpus; drop, cut or flag them.",
     "leaks": "Documents of a test set that are in the training set.",
     "check": "Is this document new? Compare it with a store.",
-    "store": "A collection on disk that finds duplicates: create, add, remove, back up.",
+    "store": "A collection on disk that finds duplicates.",
     "search": "Find the nearest texts of a store or an index.",
-    "patterns": "Templates of log lines, patterns of URLs, groups of payloads.",
+    "patterns": "Templates of log lines, URLs and payloads.",
     "ssdeep": "Fuzzy digests of files: hash, compare, search, cluster.",
     "tlsh": "TLSH digests of files: hash, compare, search, cluster.",
     "fuzzy": "Both digests of files, and groups by either.",
-    "report": "Show a run of dedup as one HTML file, and label its pairs.",
+    "report": "Show a run as one HTML file, and label its pairs.",
     "serve": "Serve a store over HTTP.",
     "mcp": "Offer a store to agents, by the Model Context Protocol.",
     "index": "Indexes of fingerprints: build, add, remove, info.",
@@ -149,10 +149,10 @@ def _global_options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
     config: Annotated[
         str | None,
-        typer.Option("--config", help="Read the options of a command from TOML or a summary.json.", metavar="FILE"),
+        typer.Option("--config", help="Options of a command, from TOML or a summary.json.", metavar="FILE"),
     ] = None,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print the options of a command as TOML, and do not run it.")
+        bool, typer.Option("--print-config", help="Only print the options of a command, as TOML.")
     ] = False,
 ) -> None:
     if version:

@@ -72,7 +72,6 @@ BRIEF = (
         "keep",
         "against",
         "store",
-        "dry_run",
     ),
 )
 """Options that `-h` shows."""
@@ -647,7 +646,7 @@ def _report(
 def _next_commands(job: Job, summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Return the commands that a person wants after a run over texts, with their purposes."""
     out = job.output.out
-    if out == "-" or "removed_by_reason" not in summary or "kept_file" not in summary:
+    if out == "-" or "removed_by_reason" not in summary or "kept_file" not in summary or not summary["documents"]:
         return
     folder = shlex.quote(out)
     if job.output.report:

@@ -248,7 +248,9 @@ def _find_id_column(kind: Format, sources: list[InputFile], options: ReadOptions
     for name, ids in keys.items():
         problem = ids.problem()
         if not problem:
-            return name, f"ids are those of column {name!r}; id column {ROW_NUMBERS} numbers the documents"
+            note = f"ids are those of column {name!r}; id column {ROW_NUMBERS} numbers the documents"
+            # The column that is meant for ids surprises nobody.
+            return name, "" if name == ID_COLUMNS[0] else note
         if ids.present:
             refused.append(f"column {name!r} {problem}")
     if not refused:

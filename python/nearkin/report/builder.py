@@ -18,7 +18,7 @@ from nearkin.dedup.thresholds import candidate_probability
 from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import NoDigestError
-from nearkin.notebook import count_of
+from nearkin.notebook import count_of, short
 from nearkin.quality.judgements import PairLabels, read_judgements
 from nearkin.recipe import Recipe
 from nearkin.report import sampling
@@ -49,6 +49,8 @@ _MAX_MEMBER_TEXTS = 3
 _MAX_SHARED = 16
 """Number of sources whose overlap is drawn."""
 _MAX_SOURCES = 50
+_NUMBERS = ("none", "one", "two", "three", "four", "five")
+"""Numbers of examples, in words."""
 _MEASURES = {
     "cosine": "cosine",
     "jaccard": "Jaccard similarity",
@@ -171,8 +173,23 @@ class _Builder:
         warnings = [*summary.get("warnings", ()), *self.run.notes]
         if summary["verify"] == "none":
             warnings.append("No similarities were computed (--verify none), so there are no pairs to show or to judge.")
-        sentences, sections = tuple(describe_run(summary)), tuple(self._build_sections())
+        examples = list(self._list_examples())
+        here = f"; here {'is' if len(examples) == 1 else 'are'} {_NUMBERS[len(examples)]}" if examples else ""
+        sentences = (f"{removed:.1%} were duplicates{here}.", *describe_run(summary))
+        table = Table("Duplicates, for example", ("removed", "kept", "similarity", "reason"), examples)
+        sections = (*([Section("Examples", tables=(table,))] if examples else []), *self._build_sections())
         return Contents(title, figures, sentences, tuple(warnings), sections, tuple(self.cuts), data, blocks)
+
+    def _list_examples(self) -> Iterable[tuple[str, str, str, str]]:
+        """Yield a removed document of each of the largest clusters: id, that of the kept one, similarity, reason."""
+        table = self.run.clusters
+        for cluster in self.clusters[: len(_NUMBERS) - 1]:
+            for row in cluster:
+                reason, similarity = table["reason"][row], table["similarity"][row]
+                if reason not in ("kept", "representative"):
+                    number = "" if similarity is None or similarity != similarity else short(similarity)
+                    yield str(table["id"][row]), str(table["representative"][row]), number, reason
+                    break
 
     # Visible without JavaScript
 
