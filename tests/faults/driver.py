@@ -196,6 +196,27 @@ def _page(number: int) -> str:
     return f"news and sport and weather of the town\n{TEXTS[number]} {number * 7919}\nprinted by the press of the town"
 
 
+BETTER = "\n".join(f"The council said that the bridge {number} won't open this year." for number in range(6))
+WORSE = BETTER.replace("'", "\u00e2\u20ac\u2122", 2)
+
+
+def _better_old(path: Path) -> None:
+    with nk.Store.create(path / "store", threshold=0.5, max_pending=16) as store:
+        store.check_and_add([WORSE, *TEXTS[:19], BETTER[:-40]], [f"d{i}" for i in range(21)])
+        store.add([BETTER[:-3]], ["d21"])
+
+
+def _better_add(path: Path) -> None:
+    with nk.Store.open(path / "store") as store:
+        store.check_and_add([BETTER], ["better"], on_better="replace")
+
+
+def _better_state(path: Path) -> object:
+    """Return which document is kept; one that was added and has not replaced it yet is of the old state."""
+    rows = [row for row in _store_state(path)[0] if row[0] not in ("better",) or row[1] == "new"]
+    return sorted(rows, key=str)
+
+
 def _pages_old(path: Path) -> None:
     with nk.Store.create(path / "store", kind="pages", max_pending=16) as store:
         store.check_and_add([_page(i) for i in range(20)], [f"https://a.org/{i}" for i in range(20)])
@@ -350,6 +371,7 @@ SAVERS: dict[str, Saver] = {
     "files merge": Saver(_files_old, _store_merge, _store_state),
     "store create": Saver(lambda path: None, _store_create, _store_state),
     "store add": Saver(_store_old, _store_add, _store_state),
+    "store replace": Saver(_better_old, _better_add, _better_state),
     "pages add": Saver(_pages_old, _pages_add, _pages_state),
     "store remove": Saver(_store_old, _store_remove, _store_state),
     "store expire": Saver(_store_old, _store_expire, _store_state),

@@ -18,6 +18,7 @@ STORES = (
     "store create",
     "store add",
     "pages add",
+    "store replace",
     "store remove",
     "store expire",
     "store merge",

@@ -495,6 +495,10 @@ class Client(DocumentStore):
         return _Upload(field, contents, id_list, columns_by_row(columns, count))
 
     def _add(self, new: NewDocuments) -> CheckResult:
+        if new.on_better is not None:
+            raise bad_parameter(
+                "on_better", repr(new.on_better), "None with a service: the store itself compares texts"
+            )
         path, as_lines = "/v1/check-and-add" if new.absorb else "/v1/add", new.conflicts == "report"
         with reporting(new.progress) as report:
             upload = self._upload(new.texts, new.ids, new.columns, new.kind)

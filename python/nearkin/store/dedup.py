@@ -74,6 +74,8 @@ Items = Texts | Iterable[bytes | os.PathLike[str]] | Vectors
 """Items of a call: texts; digests, bytes or paths of files; or vectors."""
 Conflicts = Literal["raise", "report"]
 """Treatment of an id that belongs to another content."""
+OnBetter = Literal["keep", "replace"]
+"""Treatment of a near-duplicate that is better than the kept document."""
 
 
 @dataclass
@@ -88,10 +90,13 @@ class NewDocuments:
     progress: ShowProgress
     absorb: bool
     copies: bool = False
+    on_better: OnBetter | None = None
 
     def __post_init__(self) -> None:
         if self.conflicts not in get_args(Conflicts):
             raise bad_parameter("conflicts", repr(self.conflicts), '"raise" or "report"')
+        if self.on_better not in (None, *get_args(OnBetter)):
+            raise bad_parameter("on_better", repr(self.on_better), '"keep", "replace" or None')
 
 
 class FeatureCache:
@@ -614,9 +619,6 @@ def restore_members(
         order = np.array([*first_copies.values(), *np.setdiff1d(others, [*first_copies.values()])], np.int64)
         first_copies = {row: number for number, row in enumerate(first_copies)}
         members, matched, contents = members[order], matched[order], contents[order]
-    records = snapshot.records(members)
-    extras = [snapshot.unpack_extra(extra) for extra in snapshot.extras(members)]
-    keys = check_ids(snapshot.ids(members))
     # Only the document that takes the place of another one needs its text.
     texts: list[str | None] = [None] * len(members)
     features: list[bytes] | None = None
@@ -629,25 +631,55 @@ def restore_members(
         features = [b""] * len(members)
         for number, hashes in zip(promoted.tolist(), snapshot.features(replaced), strict=True):
             features[number] = b"" if hashes is None else hashes.astype("<u8").tobytes()
-    hashed = HashedDocuments(
-        snapshot.values(members),
-        records["features"].astype(np.uint64),
-        contents,
-        records["length"].astype(np.uint64),
-        Column.of([]),
-        {},
-        lambda rows: [texts[row] for row in rows.tolist()],
-    )
-    batch = BatchDeduplicator(hashed, keys, settings, cache)
-    columns = [cells for _, cells in extras]
+    batch, keys, columns, similarities = _stored_batch(snapshot, settings, cache, members, texts)
     if by_values:
         return batch, None, keys, columns, features
     decision = batch.start()
     decision.other[:] = [first_copies[row] for row in matched.tolist()]
     decision.status[:] = np.where((contents == contents[decision.other]).all(axis=1), EXACT, NEAR)
-    decision.similarity[:] = [float("nan") if match is None else match.similarity for match, _ in extras]
+    decision.similarity[:] = similarities
     decision.status[promoted], decision.other[promoted], decision.similarity[promoted] = NEW, -1, np.nan
     return batch, decision, keys, columns, features
+
+
+def _stored_batch(
+    snapshot: Snapshot, settings: StoreSettings, cache: FeatureCache, rows: Ordinals, texts: list[str | None]
+) -> tuple[BatchDeduplicator, IdKeys, list[dict[str, Cell]], list[float]]:
+    """Return stored documents, to be added again with these texts: their ids, columns, and similarities to a match."""
+    records = snapshot.records(rows)
+    matches, columns = zip(*(snapshot.unpack_extra(extra) for extra in snapshot.extras(rows)), strict=True)
+    keys = check_ids(snapshot.ids(rows))
+    hashed = HashedDocuments(
+        snapshot.values(rows),
+        records["features"].astype(np.uint64),
+        np.frombuffer(b"".join(snapshot.contents(rows)), "<u8").reshape(-1, 2),
+        records["length"].astype(np.uint64),
+        Column.of([]),
+        {},
+        lambda chosen: [texts[row] for row in chosen.tolist()],
+    )
+    similarities = [float("nan") if match is None else match.similarity for match in matches]
+    return BatchDeduplicator(hashed, keys, settings, cache), keys, list(columns), similarities
+
+
+def promote_member(
+    snapshot: Snapshot, settings: StoreSettings, cache: FeatureCache, rows: Ordinals, text: str | None
+) -> tuple[BatchDeduplicator, BatchDecision, IdKeys, list[dict[str, Cell]]]:
+    """Return the documents of a cluster, to be added again: the first row is kept, with this text, and others match it.
+
+    The second row was the kept one. Documents that equal it are as similar to the first as it is; of others, the
+    similarity to the document that was kept is all that is known.
+    """
+    texts = [text, *[None] * (len(rows) - 1)]
+    batch, keys, columns, similarities = _stored_batch(snapshot, settings, cache, rows, texts)
+    decision, contents = batch.start(), batch.hashed.contents
+    equal = settings.source.equal
+    similarities = [similarities[0] if at == 1 or each == equal else each for at, each in enumerate(similarities)]
+    is_copy = (contents == contents[0]).all(axis=1)
+    decision.status[1:] = np.where(is_copy, EXACT, NEAR)[1:]
+    decision.other[1:] = 0
+    decision.similarity[1:] = np.where(is_copy, equal, similarities)[1:]
+    return batch, decision, keys, columns
 
 
 def chunk_columns(columns: Mapping[str, Column], rows: NDArray[np.int64]) -> list[dict[str, Cell]] | None:

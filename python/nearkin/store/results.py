@@ -59,6 +59,8 @@ class CheckResult(Tabular):
     copies : (n,) int64, optional
         Number of documents that the kept document of each one stands for after the call, itself included: 1 for a new
         document without copies in the batch, 0 for one that was not taken. With `copies=True`.
+    better : (n,) bool, optional
+        True for a near-duplicate that is better than its match by the keep rule `best`. With `on_better`.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class CheckResult(Tabular):
     verified: str = ""
     own_ids: list[Id] | None = None
     copies: NDArray[np.int64] | None = None
+    better: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.status)
@@ -121,8 +124,9 @@ class CheckResult(Tabular):
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """The result by column: status, id of the match, distance, similarity; copies if they were counted."""
-        counted = {} if self.copies is None else {"copies": self.copies.tolist()}
+        """The result by column: status, id of the match, distance, similarity; copies and better if asked for."""
+        asked = {"copies": self.copies, "better": self.better}
+        counted = {name: values.tolist() for name, values in asked.items() if values is not None}
         return {
             "status": list(self.status),
             "match": list(self.ids),

@@ -64,6 +64,7 @@ from nearkin.recipe import Recipe
 from nearkin.recipe.base import FrozenRecipe
 from nearkin.store import compaction, outbox
 from nearkin.store.backups import Backup, find_backup
+from nearkin.store.better import check_has_texts, find_better
 from nearkin.store.check import Finding, check_store, repair_store
 from nearkin.store.copy import StoreCopy, copied_settings
 from nearkin.store.dedup import (
@@ -73,6 +74,7 @@ from nearkin.store.dedup import (
     FeatureCache,
     Items,
     NewDocuments,
+    OnBetter,
     check_id_kind,
     chunk_columns,
     count_copies,
@@ -141,6 +143,7 @@ class DocumentStore(ABC):
         kind: Kind | None = None,
         conflicts: Conflicts = "raise",
         copies: bool = False,
+        on_better: OnBetter | None = None,
         progress: ShowProgress = None,
     ) -> CheckResult:
         """Deduplicate documents against the store and add them, in one atomic, durable step.
@@ -167,6 +170,9 @@ class DocumentStore(ABC):
             by line, and the call is not atomic.
         copies : bool, default False
             Also count the documents that each kept document stands for (`Store.get`).
+        on_better : {"keep", "replace"}, optional
+            Also say which near-duplicates are better than their match (`nearkin.store.better`). "replace" lets the best
+            one take its place, in another durable step. For stores that keep texts, and not with `Client`.
         progress : bool or function, optional
             True shows bars in a terminal or a notebook; a function is called with stage, done and total. The function
             must not use the store, because the call may have locked it.
@@ -192,7 +198,8 @@ class DocumentStore(ABC):
         StoreReplacedError
             The folder of the store was replaced, moved or removed. Nothing is added; open the store again.
         """
-        return self._add(NewDocuments(texts, ids, columns, kind, conflicts, progress, absorb=True, copies=copies))
+        arguments = texts, ids, columns, kind, conflicts, progress
+        return self._add(NewDocuments(*arguments, absorb=True, copies=copies, on_better=on_better))
 
     def add(
         self,
@@ -503,6 +510,8 @@ class Store(DocumentStore):
             cells = None if new.columns is None else columns_by_row(new.columns, len(hashed))
             if new.absorb:
                 self._check_texts()
+            if new.on_better is not None:
+                check_has_texts(self)
             features = self._feature_hashes(hashed)
             pages = self._page_batch(hashed, [""] * len(hashed) if keys is None else keys, cells)
             self._wait_for_flush()
@@ -534,6 +543,9 @@ class Store(DocumentStore):
                     if new.copies:
                         result = replace(result, copies=count_copies(decision, self._snapshot, state.next_row))
                 self._after_commit()
+                if new.on_better is not None:
+                    better = find_better(self, hashed, decision, result.own_ids or [], new.on_better)
+                    result = replace(result, better=better)
                 return result
 
     def _append(
