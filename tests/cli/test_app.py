@@ -30,6 +30,8 @@ DIFFERENT = {
     "--out": "a folder, an index, a table, a store",
     "--radius": "of candidates; of matches",
     "--kind": "of decontaminate, of items; of others, of texts",
+    "--dry-run": "of dedup, what would be read; of a store, what would change",
+    "--length": "of recipe show, characters of a text; of others, another unit",
     "--ledger": "of a job, what is recorded; of a store, what is shown",
     "--create": "of an agent, of short texts; of a service, of the default recipe",
     "--recipe": "of texts, of digests; of tune, what is tried",
