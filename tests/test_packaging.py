@@ -102,7 +102,7 @@ def test_the_source_archive_is_complete_and_builds_without_a_network(tmp_path: P
     fields = message_from_string((folder / "PKG-INFO").read_text("utf-8"))
     wanted = {"Name": "nearkin", "License-Expression": "Apache-2.0", "Requires-Python": ">=3.10"}
     assert wanted == {name: fields[name] for name in wanted}
-    assert fields.get_payload().strip() == (ROOT / "README.md").read_text("utf-8").strip()
+    assert str(fields.get_payload()).strip() == (ROOT / "README.md").read_text("utf-8").strip()
     offline = {**os.environ, "CARGO_HOME": str(tmp_path / "empty"), "CARGO_NET_OFFLINE": "true"}
     subprocess.run(["cargo", "fetch", "--locked"], cwd=folder, env=offline, check=True)
 
