@@ -27,7 +27,7 @@ Dahlgaard, Knudsen and Thorup (FOCS 2017). Kernel: `crates/nearkin-core/src/fami
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -255,11 +255,12 @@ class MinHash:
         >>> round(nk.minhash_similarity(a, b), 1)  # 3 / 5
         0.6
         """
-        weights: list[object] = []
+        weights: list[Any] = []
         if self.recipe.is_weighted:
-            documents = [each if isinstance(each, (str, bytes, Mapping)) else list(each) for each in documents]
-            for document in documents:
+            read = [each if isinstance(each, (str, bytes, Mapping)) else list(each) for each in documents]
+            for document in read:
                 weights += document.values() if isinstance(document, Mapping) else [1] * len(document)
+            documents = read
         batch = next(feature_batches(documents, "lists of features; nearkin.signature reads texts"))
         return self._rows(self.recipe.core.signatures_given(*batch, self._check_weights(weights)))
 
