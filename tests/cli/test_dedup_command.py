@@ -534,6 +534,13 @@ def test_a_damaged_checkpoint_is_said_once(tmp_path: Path) -> None:
     assert (0, 1) == (done.code, done.err.count("is damaged, its checksum differs")), done.err
 
 
+def test_an_empty_file_has_no_next_commands(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "empty.jsonl", {})
+    done = succeed("dedup", path, "--out", tmp_path / "out")
+    assert ("no documents in" in done.message, "next:" in done.message) == (True, False)
+    assert "next:" in succeed("dedup", write_jsonl(tmp_path / "a.jsonl", {"a": "b"}), "--out", tmp_path / "b").message
+
+
 def test_a_dry_run_reads_and_writes_nothing(tmp_path: Path) -> None:
     """It says what would be read; wrong options and missing columns are errors as in a run."""
     lines = [json.dumps({"id": f"d{i}", "body": f"text {i} of a corpus that is read", "n": i}) for i in range(30)]

@@ -50,8 +50,8 @@ def read_config(words: Sequence[str], command_of: Any) -> list[str]:
         start = rest.index(part, start) + 1
     options, arguments = _as_words(_read(path), command, path)
     given = command.make_context(name, rest[start:], resilient_parsing=True).params if command.params else {}
-    arguments = [word for key, values in arguments.items() if not given.get(key) for word in values]
-    return [*rest[:start], *options, *rest[start:], *arguments]
+    missing = [word for key, values in arguments.items() if not given.get(key) for word in values]
+    return [*rest[:start], *options, *rest[start:], *missing]
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _read(path: str) -> dict[str, Any]:
         if text.lstrip().startswith("{"):
             values = json.loads(text)
         else:
-            import tomllib
+            import tomllib  # type: ignore[import-not-found, unused-ignore]  # Python 3.11.
 
             values = tomllib.loads(text)
     except ImportError:
