@@ -33,7 +33,7 @@ from nearkin.dedup.documents import HashedDocuments, first_with_same_content
 from nearkin.dedup.result import ClusterTable
 from nearkin.dedup.summary import REASONS
 from nearkin.dedup.verify import FeatureSets
-from nearkin.errors import InputError, bad_parameter, warn_caller
+from nearkin.errors import InputError, bad_parameter, mismatch, warn_caller
 from nearkin.index.ids import Id, IdKeys, Ids, check_ids
 from nearkin.io import Column
 from nearkin.io.arrow import is_arrow, to_values
@@ -735,3 +735,21 @@ def check_id_kind(keys: IdKeys | None, state: State) -> None:
     if keys is not None and not has_kind(keys, state):
         kind = "integers" if isinstance(keys, np.ndarray) else "strings"
         raise bad_parameter("ids", kind, f"ids of the store's kind, {state.id_kind}")
+
+
+def check_row_ids(ids: list[Id], snapshot: Snapshot, state: State) -> None:
+    """Refuse row numbers as ids if other documents have them as ids.
+
+    Raises
+    ------
+    ParameterError
+        A row number is the id of another document.
+    MismatchError
+        The ids of the store are strings.
+    """
+    if state.id_kind == "str":
+        raise mismatch("kind of ids", "the store's strings", "row numbers; give ids")
+    rows = snapshot.find_ids(np.array(ids, np.int64))
+    if len(rows) and rows.max() >= 0:
+        name = ids[int(np.argmax(rows >= 0))]
+        raise bad_parameter("ids", f"None, where {name} is the id of another document", "ids, one per text")

@@ -76,6 +76,7 @@ from nearkin.store.dedup import (
     NewDocuments,
     OnBetter,
     check_id_kind,
+    check_row_ids,
     chunk_columns,
     count_copies,
     has_kind,
@@ -569,7 +570,7 @@ class Store(DocumentStore):
             decision.row[inside] = row_by_number[decision.other[inside]]
         ids = select_ids(keys, rows, added)
         if keys is None:
-            self._check_row_ids(ids, state)
+            check_row_ids(ids, self._snapshot, state)
         distances = batch.distances(decision, snapshot)
         records = snapshot.new_records(hashed, added, decision.status[added])
         extras = batch.pack_extras(decision, added, distances, columns, features)
@@ -634,15 +635,6 @@ class Store(DocumentStore):
         if self._settings.text != "features":
             return None
         return feature_hashes(self.recipe, hashed.look_up(np.arange(len(hashed)))) if len(hashed) else []
-
-    def _check_row_ids(self, ids: list[Id], state: State) -> None:
-        """Refuse row numbers as ids if other documents have them as ids."""
-        if state.id_kind == "str":
-            raise mismatch("kind of ids", "the store's strings", "row numbers; give ids")
-        rows = self._snapshot.find_ids(np.array(ids, np.int64))
-        if len(rows) and rows.max() >= 0:
-            name = ids[int(np.argmax(rows >= 0))]
-            raise bad_parameter("ids", f"None, where {name} is the id of another document", "ids, one per text")
 
     # Querying
 
@@ -1484,7 +1476,7 @@ class Store(DocumentStore):
             rows = clusters.members[chosen]
             ids = select_ids(keys, np.arange(state.next_row, state.next_row + len(rows)), rows)
             if keys is None:
-                self._check_row_ids(ids, state)
+                check_row_ids(ids, self._snapshot, state)
             records, extras = pack_removed(new, clusters, chosen, placed, chunk_columns(columns, rows), self._snapshot)
             texts: list[str | None] | None = [None] * len(rows) if self._settings.text == "keep" else None
             state = self._append_rows(ids, new.contents[rows].tobytes(), records, extras, texts, state)
