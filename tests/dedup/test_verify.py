@@ -60,7 +60,7 @@ def test_weighted_similarities_equal_the_definition(texts: list[str], measure: A
     recipe = nk.Recipe(
         f"letters:python|word:1|{named}|minhash:16:weighted", idf=WEIGHTED_TABLE if weight == "idf" else None
     )
-    weigh = {
+    weigh: Any = {
         "count": lambda word, count: count,
         "binary": lambda word, count: 1,
         "log": lambda word, count: round(2 * (1 + math.log(count))),

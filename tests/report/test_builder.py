@@ -65,10 +65,10 @@ def test_the_data_of_a_page_are_those_of_the_run(recipe: str | None, tmp_path: P
     assert f"{share:.1%} were duplicates; here are five." == contents.sentences[0]
     assert 5 == len({row[1] for row in examples})
     rows = {row["id"]: row for row in result.clusters.rows()}
-    for name, other, similarity, reason in examples:
+    for name, other, shown, reason in examples:
         row = rows[name]
         assert (other, reason) == (row["representative"], row["reason"])
-        assert abs(float(similarity) - row["similarity"]) < 0.001
+        assert abs(float(shown) - row["similarity"]) < 0.001
     documents = block(page, "documents")
     text_of = {f"d{row}": text for row, text in enumerate(texts)}
     held = [text for number in range(int(str(told["texts"]))) for text in block(page, f"texts-{number}")]

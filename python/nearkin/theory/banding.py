@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nearkin.errors import bad_parameter, check_choice, check_count, check_share
 from nearkin.theory.laws import binomial_probability
 
-Scheme: TypeAlias = Literal["classic", "one", "fast"]
+Scheme: TypeAlias = Literal["classic", "one", "fast", "weighted"]
 
 _FAST_ROUNDS = 3
 """Rounds of `fast`, as in the kernel."""
