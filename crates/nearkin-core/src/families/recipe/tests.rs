@@ -439,16 +439,17 @@ fn slots_that_do_not_fit_are_refused_with_what_is_allowed() {
         (Slots { family: minhash(0, "one", 32), ..Slots::default() }, "num_perm=0 is not allowed; use 1 to 512"),
         (
             Slots { family: minhash(8, "two", 32), ..Slots::default() },
-            "scheme=two is not allowed; use one, fast or classic",
+            "scheme=two is not allowed; use one, fast, classic or weighted",
         ),
         (Slots { family: minhash(8, "one", 16), ..Slots::default() }, "value_bits=16 is not allowed; use 32 or 64"),
         (
             Slots { family: minhash(8, "one", 32), weight: "count", ..Slots::default() },
-            "weight=count is not allowed; use binary with minhash, which compares sets",
+            "weight=count is not allowed; use binary with minhash, which compares sets, or a scheme for weights, \
+             minhash:NUM_PERM:weighted",
         ),
         (
             Slots { family: minhash(8, "one", 32), top: "5", ..Slots::default() },
-            "top=5 is not allowed; use all with minhash, which compares whole sets",
+            "top=5 is not allowed; use all with minhash, which compares whole sets, or minhash:NUM_PERM:weighted",
         ),
     ];
     for (slots, expected) in cases {
