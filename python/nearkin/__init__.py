@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os as _os
 import sys as _sys
 import warnings as _warnings
 from types import ModuleType as _ModuleType
@@ -66,6 +67,10 @@ if TYPE_CHECKING:
     from nearkin.text.idf import Idf as Idf
     from nearkin.text.words import keywords as keywords
     from nearkin.text.words import words as words
+
+# The command computes nothing by BLAS but in `serve`; threads of OpenBLAS that wait take a tenth of a small job.
+if _os.path.basename((_sys.argv or [""])[0]) in ("-m", "nearkin", "nearkin.exe") and "serve" not in _sys.argv[1:2]:  # noqa: PTH119
+    _os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The compiled module looks up NumPy's interface for its first array, and an interrupt during that would be a panic.
 _content_hashes([])
