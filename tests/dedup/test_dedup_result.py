@@ -158,7 +158,7 @@ def test_options_and_ids_are_values_of_a_result() -> None:
 
 
 def test_packages_build_frames_of_tables() -> None:
-    """As `to_pandas` does, which needs no row for the names of columns."""
+    """As `to_pandas` does, which names the columns without a row too."""
     texts = near_duplicates(60)
     tables = nk.dedup(texts), nk.dedup(texts, verify="none", radius=9, links="all")
     for table in [each for result in tables for each in (result.clusters, result.pairs)]:
