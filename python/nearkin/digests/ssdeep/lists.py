@@ -188,6 +188,7 @@ def _read_json_lines(content: bytes, path: Path) -> Iterator[ListedDigest]:
             digest, name, recipe = entry["digest"], entry["path"], parse_recipe(entry["recipe"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             fault = f"there is no field {error}" if isinstance(error, KeyError) else str(error)
+            fault = "it is no object" if isinstance(error, TypeError) else fault
             reason = f"{fault}; a line has digest, path and recipe, as `nearkin ssdeep hash --json FILES` prints them"
             raise input_error(f"{path}, line {number}", reason) from None
         yield ListedDigest(str(digest), str(name), recipe)
