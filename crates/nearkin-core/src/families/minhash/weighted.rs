@@ -15,12 +15,12 @@
 //! and the law of its signatures. [`Keywords::units`] has the unit of each weight.
 //!
 //! Cost: O(Σ w) for Σ w units, with the vectors of `fast`. Sources: M. Charikar, "Similarity estimation techniques from
-//! rounding algorithms", STOC 2002, and M. Manasse, F. McSherry and K. Talwar, "Consistent weighted sampling", 2010, for
-//! weights as repeated elements. Other families take real weights: S. Ioffe (ICWS, ICDM 2010) in O(n k); `DartMinHash` (T. Christiani 2020) and
-//! `BagMinHash` (O. Ertl 2018) by Poisson processes. For the 600 character 4-grams of 1 KB, 128 values and weights by idf, such
-//! processes took three times the CPU time of elements, and more with counts, because each of their points is a branch.
-//! `ProbMinHash` (O. Ertl 2020) estimates another similarity, of weights divided by their sum. Tests: law, definition and golden values in
-//! `tests/families/test_minhash.py`.
+//! rounding algorithms", STOC 2002, and M. Manasse et al., "Consistent weighted sampling", 2010, for weights as repeated
+//! elements. Other families take real weights: S. Ioffe (ICWS, ICDM 2010) in O(n k); `DartMinHash` (T. Christiani 2020) and
+//! `BagMinHash` (O. Ertl 2018) by Poisson processes. For the 600 character 4-grams of 1 KB, 128 values and weights by idf,
+//! such processes took three times the CPU time of elements, and more with counts, because each of their points is a branch.
+//! `ProbMinHash` (O. Ertl 2020) estimates another similarity, of weights divided by their sum. Tests: law, definition and
+//! golden values in `tests/families/test_minhash.py`.
 
 use crate::parallel::prelude::*;
 

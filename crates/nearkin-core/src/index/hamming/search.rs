@@ -597,14 +597,14 @@ impl Index {
         if best.len() < k {
             return self.bits as u32;
         }
-        let limit = best.select_nth_unstable_by(k - 1, |a, b| self.order_of(a, b)).1.0;
+        let limit = best.select_nth_unstable_by(k - 1, |&a, &b| self.order_of(a, b)).1.0;
         best.truncate(k);
         limit
     }
 
     /// Compare (distance, row) by distance, ties by id.
     #[inline]
-    fn order_of(&self, a: &(u32, u32), b: &(u32, u32)) -> std::cmp::Ordering {
+    fn order_of(&self, a: (u32, u32), b: (u32, u32)) -> std::cmp::Ordering {
         a.0.cmp(&b.0).then_with(|| self.rows.compare(a.1, b.1))
     }
 
@@ -783,7 +783,7 @@ impl Sink for NearestK<'_> {
                 continue;
             }
             let mut at = length.saturating_sub(1);
-            while at > 0 && index.order_of(&list[at], &list[at - 1]).is_lt() {
+            while at > 0 && index.order_of(list[at], list[at - 1]).is_lt() {
                 list.swap(at - 1, at);
                 at -= 1;
             }

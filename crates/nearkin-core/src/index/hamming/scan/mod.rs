@@ -88,15 +88,16 @@ impl ScanJob<'_> {
         let tile_rows = (TILE_WORDS / words).next_multiple_of(group);
         let mut scratch = vec![0u64; tile_rows * words];
         let total = self.rows.len() / words;
-        if self.queries.len() < FEW * words {
+        if self.queries.len() < FEW * words && words > 1 && words.is_power_of_two() {
             // SAFETY: the caller guarantees the instructions of `L`.
-            match words {
-                2 => return unsafe { self.direct::<L, 2>(limits, sink) },
-                4 => return unsafe { self.direct::<L, 4>(limits, sink) },
-                8 => return unsafe { self.direct::<L, 8>(limits, sink) },
-                16 => return unsafe { self.direct::<L, 16>(limits, sink) },
-                _ => {}
-            }
+            return unsafe {
+                match words {
+                    2 => self.direct::<L, 2>(limits, sink),
+                    4 => self.direct::<L, 4>(limits, sink),
+                    8 => self.direct::<L, 8>(limits, sink),
+                    _ => self.direct::<L, 16>(limits, sink),
+                }
+            };
         }
         let mut start = 0;
         while start < total && !self.cancel.is_set() {
