@@ -106,6 +106,17 @@ def test_the_version_is_that_of_the_package() -> None:
     assert (f"nearkin {nk.__version__}\nFalse\n", "", 0) == (done.stdout, done.stderr, done.returncode)
 
 
+@pytest.mark.parametrize(
+    ("words", "threads"), [("nearkin dedup", "1"), ("nearkin serve", "None"), ("a.py dedup", "None")]
+)
+def test_only_the_command_starts_without_threads_of_blas(words: str, threads: str) -> None:
+    code = f"import sys, os; sys.argv = {words.split()}; import nearkin; print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert threads == done.stdout.strip()
+
+
 def test_the_module_runs_as_the_command() -> None:
     """`python -m nearkin` has the same arguments, output and exit codes."""
     done = run("--version")
