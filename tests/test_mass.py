@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 43_846, "crates": 48_478, "tests": 51_752, "bench": 6_867}
+TOTALS = {"python": 43_846, "crates": 48_478, "tests": 51_753, "bench": 6_867}
 """Ceilings of whole trees."""
 
 FOLDERS = {

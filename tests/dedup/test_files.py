@@ -685,6 +685,7 @@ def test_wrappers_of_literals_are_undone(kind: str, tmp_path: Path) -> None:
         b"my_base64_decode('YWJj'); chr($n); base64_decode()",
         b"\0 chr(65)",
         b"chr(" * 9999,
+        b"chr(%s)" % (b"9" * 5000),
     ],
 )
 def test_what_is_no_wrapper_of_a_literal_stays(data: bytes) -> None:

@@ -24,7 +24,7 @@ from urllib.parse import unquote_to_bytes
 _ROUNDS = 50
 """Maximum number of passes, each of which undoes the innermost calls."""
 _STRING = rb"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_NUMBER = rb"0[xX][0-9a-fA-F]+|\d+"
+_NUMBER = rb"0[xX][0-9a-fA-F]{1,8}|\d{1,9}"
 # A value that was computed is its number between two NUL bytes, which text does not have.
 _ATOM = rb"(?:" + _STRING + rb"|\0\d+\0)"
 _JOINED = _ATOM + rb"(?:\s*[.+]\s*" + _ATOM + rb")*"
