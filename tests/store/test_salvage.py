@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 import nearkin as nk
 from corpora import flip
 from nearkin.errors import CorruptStoreError, NearkinError
+from nearkin.store.commits import CommitFile, read_marks
+from nearkin.store.log import Log
 
 COUNT = 2000
 TEXTS = [f"document {i} about subject {i % 91} with the number {i * 7919}" for i in range(COUNT)]
@@ -258,6 +261,32 @@ def test_a_missing_file_of_commits_is_never_created_in_silence(hot: Path, tmp_pa
     record.unlink()
     with nk.Store.open(path) as store:
         store.verify()
+
+
+@pytest.mark.parametrize("commits", [1, 100])
+def test_the_file_of_commits_of_another_store_is_missing(hot: Path, tmp_path: Path, commits: int) -> None:
+    """Neither its fewer commits hide a loss nor its more are one; a file of an earlier version has no id and is read."""
+    path, other = copy(hot, tmp_path / "store"), tmp_path / "other"
+    nk.Store.open(path).close()
+    with nk.Store.create(other) as store:
+        for number in range(commits):
+            store.add([f"text {number}"], [f"{number}"])
+    own, _ = read_marks(path, "")
+    with closing(Log(path, "r")) as log:
+        mark, _ = log.marks()
+    assert own is None and mark is not None
+    shutil.copy(other / "commits", path / "commits")
+    with pytest.warns(RuntimeWarning, match="the file commits was missing at commit"):
+        reader = nk.Store.open(path, "r")
+    with reader, pytest.raises(CorruptStoreError, match="the file commits was missing"):
+        reader.verify()
+    assert [str(path / "commits")] == [finding.place for finding in nk.Store.repair(path)]
+    with nk.Store.open(path) as store:
+        store.verify()
+    CommitFile.create(path, mark._replace(store=""))
+    with nk.Store.open(path) as store:
+        store.verify()
+        assert 0 == store.stats().lost
 
 
 def test_a_file_of_commits_that_is_removed_while_the_store_is_open_is_missed(store: nk.Store, path: Path) -> None:

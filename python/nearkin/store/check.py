@@ -12,7 +12,7 @@ import numpy as np
 from nearkin._core import StoreSegment, content_hashes
 from nearkin.errors import CorruptStoreError, FormatVersionError, MismatchError, NearkinError
 from nearkin.progress import Progress, ignore_progress, megabyte_ticker
-from nearkin.store.commits import COMMITS_NAME, CommitFile, read_marks
+from nearkin.store.commits import COMMITS_NAME, CommitFile
 from nearkin.store.compaction import exclusive
 from nearkin.store.filesystem import LOST_FOLDER
 from nearkin.store.kinds import StoreSettings, read_settings
@@ -46,7 +46,7 @@ def check_store(folder: Path, settings: StoreSettings, report: Progress = ignore
     with closing(Log(folder, "r")) as log:
         while True:
             # Read before the transaction begins, so that what others write meanwhile is not missing from it.
-            (mark, marks_damaged), names = read_marks(folder), list_segments(folder)
+            (mark, marks_damaged), names = log.marks(), list_segments(folder)
             with log.reading():
                 for reason in log.integrity_errors():
                     raise log.corrupt(reason)
@@ -64,7 +64,7 @@ def check_store(folder: Path, settings: StoreSettings, report: Progress = ignore
                     for loss in losses:
                         raise corrupt_file(folder, f"{loss}; open the store for writing, which records the loss")
                     if marks_damaged:
-                        raise corrupt_file(folder / COMMITS_NAME, "it is missing or damaged; repair the store")
+                        raise corrupt_file(folder / COMMITS_NAME, "it is missing, damaged or another store's; repair the store")
                     return
 
 
@@ -120,11 +120,12 @@ def repair_store(folder: Path, settings: StoreSettings, report: Progress = ignor
         Another process is writing segments.
     """
     repaired: list[Finding] = []
-    mark, damaged = read_marks(folder)
-    if damaged:
-        CommitFile.create(folder, mark)
-        repaired.append(Finding(str(folder / COMMITS_NAME), "it was missing or damaged"))
     with exclusive(folder) as log:
+        mark, damaged = log.marks()
+        if damaged:
+            with log.reading():
+                CommitFile.create(folder, mark or log.state().mark)
+            repaired.append(Finding(str(folder / COMMITS_NAME), "it was missing, damaged or another store's"))
         with log.reading():
             entries = log.segments()
         tick = megabyte_ticker(report, "repair", sum(entry.bytes for entry in entries))

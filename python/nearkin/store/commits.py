@@ -2,7 +2,9 @@
 
 SQLite ends its write-ahead log at the first frame that does not match its checksum: after a flipped bit, or without the
 file, it drops the commits behind it in silence. The file `commits` has 64 slots of 32 bytes. Commit n writes its
-sequence number, the next row, the number of removals and their XXH3-64 into slot n mod 64, after SQLite has synced it.
+sequence number, the next row, the number of removals and a checksum into slot n mod 64, after SQLite has synced it. The
+checksum is the exclusive or of the XXH3-64 of these numbers and of the store's id, so that the file of another store is
+not read as this one's. Earlier versions left out the id.
 Writers that finish in another order thus never hide a later number. The file is synced when it is closed and not with
 each commit: after a power cut it may be older than the log, and never newer, unless commits are synced at intervals and
 were lost.
@@ -26,33 +28,32 @@ _SIZE = _FIELDS.size + _SUM.size
 
 
 class CommitMark(NamedTuple):
-    """Sequence number of a commit, next row, and number of documents ever removed."""
+    """Sequence number of a commit, next row, number of documents ever removed, and id of the store."""
 
     sequence: int
     next_row: int
     removals: int
-
-
-NO_COMMIT = CommitMark(0, 0, 0)
+    store: str = ""
 
 
 def _encode(mark: CommitMark) -> bytes:
-    fields = _FIELDS.pack(*mark)
-    return fields + _SUM.pack(int(store_sums([fields])[0]))
+    fields = _FIELDS.pack(*mark[:3])
+    total, of_store = store_sums([fields, mark.store.encode()]).tolist()
+    return fields + _SUM.pack(total ^ of_store if mark.store else total)
 
 
-def read_marks(folder: Path) -> tuple[CommitMark, bool]:
-    """Return the mark of the last commit, and True if the file is missing or damaged."""
+def read_marks(folder: Path, store: str) -> tuple[CommitMark | None, bool]:
+    """Return the mark of the last commit of a store, and True if the file is missing, damaged or another store's."""
     try:
         content = (folder / COMMITS_NAME).read_bytes()
     except FileNotFoundError:
         content = b""
-    last, damaged = NO_COMMIT, len(content) != _SLOTS * _SIZE
+    last, damaged = None, len(content) != _SLOTS * _SIZE
     for at in range(0, len(content) - _SIZE + 1, _SIZE):
         slot = content[at : at + _SIZE]
-        mark = CommitMark(*_FIELDS.unpack_from(slot))
-        if _encode(mark) == slot:
-            last = max(last, mark)
+        mark = CommitMark(*_FIELDS.unpack_from(slot), store)
+        if slot in {_encode(mark), _encode(mark._replace(store=""))}:
+            last = max(last or mark, mark)
         elif any(slot):
             damaged = True
     return last, damaged
@@ -81,7 +82,7 @@ class CommitFile:
         self.close()
 
     @staticmethod
-    def create(folder: Path, mark: CommitMark = NO_COMMIT) -> None:
+    def create(folder: Path, mark: CommitMark) -> None:
         """Write a file with one mark, and sync it."""
         slots = bytearray(_SLOTS * _SIZE)
         at = mark.sequence % _SLOTS * _SIZE

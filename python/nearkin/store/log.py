@@ -54,7 +54,7 @@ from nearkin.errors import (
     StoreReplacedError,
 )
 from nearkin.index.ids import Id
-from nearkin.store.commits import CommitFile, CommitMark
+from nearkin.store.commits import CommitFile, CommitMark, read_marks
 from nearkin.store.kinds.base import corrupt_file
 from nearkin.store.lines import SiteLines
 
@@ -159,6 +159,11 @@ class State:
     store: str
     sequence: int = 0
     removals: int = 0
+
+    @property
+    def mark(self) -> CommitMark:
+        """What the file `commits` says after this commit."""
+        return CommitMark(self.sequence, self.next_row, self.removals, self.store)
 
     def columns(self) -> tuple[object, ...]:
         """Return the values of the table's columns, with the checksum of the state itself at the end."""
@@ -495,7 +500,7 @@ class Log:
             connection.executescript(f"{_TABLES}{_ERASED_TABLE};{_ADDED_TABLE};")
             state = State(settings, 0, 0, "", 0, 0, store or secrets.token_hex(16))
             connection.execute("INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", state.columns())
-        CommitFile.create(folder)
+        CommitFile.create(folder, CommitMark(0, 0, 0, state.store))
 
     def close(self) -> None:
         """Close the connection; the last one copies the write-ahead log into the file and removes it."""
@@ -747,6 +752,12 @@ class Log:
             raise self.corrupt("its state does not match its checksum; restore it from a backup")
         return state
 
+    def marks(self) -> tuple[CommitMark | None, bool]:
+        """Return the mark of the last commit, and True if the file `commits` is missing, damaged or another store's."""
+        with self.reading():
+            store = self.state().store
+        return read_marks(self.folder, store)
+
     def set_state(self, state: State, **changes: Any) -> State:
         """Write the counters, with changes and with the checksums of rows added and deleted; return the new ones."""
         state = replace(state, **changes)
@@ -762,7 +773,7 @@ class Log:
             "store = ?, sequence = ?, removals = ?, sum = ?",
             state.columns(),
         )
-        self._mark = CommitMark(state.sequence, state.next_row, state.removals)
+        self._mark = state.mark
         return state
 
     def checksum(self) -> int:
@@ -1091,5 +1102,5 @@ class Log:
             self._connection.backup(copy)
             copy.execute("PRAGMA journal_mode = WAL")
             # Not of this log, in which others may have committed meanwhile.
-            mark = CommitMark(*copy.execute("SELECT sequence, next_row, removals FROM state").fetchone())
+            mark = CommitMark(*copy.execute("SELECT sequence, next_row, removals, store FROM state").fetchone())
         CommitFile.create(folder, mark)

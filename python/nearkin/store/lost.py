@@ -29,7 +29,7 @@ from nearkin._core import StoreSegment
 from nearkin.errors import NearkinError, warn_caller
 from nearkin.io.atomic_write import sync_folder
 from nearkin.io.output import replace_file
-from nearkin.store.commits import COMMITS_NAME, CommitFile, CommitMark, read_marks
+from nearkin.store.commits import COMMITS_NAME, CommitFile, CommitMark
 from nearkin.store.filesystem import LOST_FOLDER, SEGMENT_FOLDER
 from nearkin.store.kinds import read_settings
 from nearkin.store.log import LOG_NAME, Log
@@ -90,13 +90,13 @@ def _read_loss(path: Path) -> Loss:
         return Loss(path.stem, 0, 0, 0)
 
 
-def missing_commits(log: Log, mark: CommitMark) -> Loss | None:
+def missing_commits(log: Log, mark: CommitMark | None) -> Loss | None:
     """Return the commits that the open transaction lacks, if the last one has a later mark, read before it began.
 
-    Without the file of marks it is not known whether commits are missing, which is a loss, too.
+    Without a mark of this store in the file it is not known whether commits are missing, which is a loss, too.
     """
     state = log.state()
-    if not (log.folder / COMMITS_NAME).exists():
+    if mark is None or not (log.folder / COMMITS_NAME).exists():
         return Loss(f"{_MARKS}{state.sequence}", state.next_row, state.next_row, 0)
     if mark.sequence <= state.sequence:
         return None
@@ -109,7 +109,7 @@ def missing_commits(log: Log, mark: CommitMark) -> Loss | None:
 
 def warn_of_losses(folder: Path, log: Log) -> None:
     """Issue a RuntimeWarning if documents or commits are missing: those recorded in `lost/`, and new ones."""
-    mark, _ = read_marks(folder)
+    mark, _ = log.marks()
     with log.reading():
         loss = missing_commits(log, mark)
     losses = read_losses(folder) + ([] if loss is None else [loss])
@@ -240,16 +240,15 @@ def record_missing_commits(folder: Path, log: Log) -> None:
 
     A missing file of marks is recorded and created again.
     """
-    mark, _ = read_marks(folder)
+    mark, _ = log.marks()
     with log.reading():
         loss = missing_commits(log, mark)
     if loss is None:
         return
     _record(folder, loss)
-    if loss.name.startswith(_MARKS):
+    if mark is None or loss.name.startswith(_MARKS):
         with log.reading():
-            state = log.state()
-        CommitFile.create(folder, CommitMark(state.sequence, state.next_row, state.removals))
+            CommitFile.create(folder, log.state().mark)
         return
     with log.writing():
         state = log.state()

@@ -21,7 +21,7 @@ from nearkin._core import StoreSegment
 from nearkin.errors import MissingFileError, NearkinError
 from nearkin.index.ids import Id, IdKeys
 from nearkin.progress import Progress, ignore_progress, megabyte_ticker
-from nearkin.store.commits import read_marks
+from nearkin.store.commits import CommitMark, read_marks
 from nearkin.store.compaction import exclusive, flush_pending, flushing, write_documents
 from nearkin.store.filesystem import LOST_FOLDER, SEGMENT_FOLDER, new_store_folder
 from nearkin.store.kinds import StoreSettings, read_settings, repair_files
@@ -433,8 +433,9 @@ def _build(
     budget: Budget,
 ) -> None:
     """Write the chosen documents and the log of the new store, and say what is missing."""
-    (mark, _), state = read_marks(folder), log.state if log.removed is not None else None
-    known = [*headers.values()]
+    state, known = log.state if log.removed is not None else None, [*headers.values()]
+    store = known[0].store if known else log.state.store if log.state is not None else ""
+    mark = read_marks(folder, store)[0] or CommitMark(0, 0, 0)
     removed = np.array(sorted(log.removed or ()), np.int64)
     sources = [(s, positions[~np.isin(s.all_rows()[positions], removed)]) for s, positions in sources]
     sources = [(segment, positions) for segment, positions in sources if len(positions)]
@@ -468,7 +469,6 @@ def _build(
     kind = next(
         (h.id_kind for _, h in sorted(headers.items()) if h.id_kind), "" if log.state is None else log.state.id_kind
     )
-    store = known[0].store if known else log.state.store if log.state is not None else ""
     Log.create(new, settings.to_json(), store)
     with closing(Log(new)) as created:
         with created.reading():
