@@ -64,7 +64,9 @@ def check_store(folder: Path, settings: StoreSettings, report: Progress = ignore
                     for loss in losses:
                         raise corrupt_file(folder, f"{loss}; open the store for writing, which records the loss")
                     if marks_damaged:
-                        raise corrupt_file(folder / COMMITS_NAME, "it is missing, damaged or another store's; repair the store")
+                        raise corrupt_file(
+                            folder / COMMITS_NAME, "it is missing, damaged or another store's; repair the store"
+                        )
                     return
 
 
