@@ -10,8 +10,8 @@ For each pair of an earlier split A and a later split B, a document of B leaks
 
 A document counts once, for the first of these that holds. Documents without text do not leak.
 
-Memory: the texts of all splits, about 900 bytes per document of a pair of splits (signatures, sketches and ids), and about
-50 bytes per word of the later split, which is searched as a suite.
+Memory: the texts of all splits, about 900 bytes per document of a pair of splits (signatures, sketches and ids), and
+about 50 bytes per word of the later split, which is searched as a suite.
 Cost: one deduplication and one search for each pair of splits. `docs/decontaminate.md` has measurements.
 """
 
