@@ -237,6 +237,23 @@ def test_functions_with_other_names_are_copies(tmp_path: Path) -> None:
     assert done.code == 0
 
 
+def test_functions_are_found_in_other_files_with_their_place(tmp_path: Path) -> None:
+    """By `contains`, and by a store of functions, which reads source files function by function without a kind."""
+    for folder, names in (("library", ["a/one.py"]), ("src", ["b/two.py"])):
+        for name in names:
+            (tmp_path / folder / name).parent.mkdir(parents=True)
+            (tmp_path / folder / name).write_text(RENAMED[name], encoding="utf-8")
+    source, known, store = tmp_path / "src", tmp_path / "library", tmp_path / "functions.store"
+    found = nk.contains(source, known, kind="functions")
+    assert [("b/two.py:2-9", "a/one.py:4-12")] == list(zip(found["query"], found["id"], strict=True))
+    done = succeed("text", "contains", source, "--known", known, "--kind", "functions")
+    assert [["b/two.py:2-9", "a/one.py:4-12"]] == [line.split("\t")[:2] for line in done.out.splitlines()]
+    succeed("store", "create", store, "--kind", "functions")
+    assert "a/one.py:4-12\tnew" in succeed("store", "add", store, known).out
+    done = succeed("dedup", source, "--store", store, "--out", tmp_path / "out")
+    assert ["b/two.py:11-12", "b/two.py:14-15"] == (tmp_path / "out" / "kept.txt").read_text().split()
+
+
 def test_a_kind_is_refused_where_it_sets_nothing(tmp_path: Path) -> None:
     """With passages and files, with a recipe that would decide instead, and an unknown kind."""
     for unknown in (

@@ -38,12 +38,14 @@ def contains(
     page    motto   1.0000  22      65
 
     nearkin text contains src --format files --known licences
+    nearkin text contains src --known library --kind functions
     nearkin text contains pages.jsonl --known articles.jsonl --id-column url --json
     """
     from nearkin.dedup.contains import THRESHOLD, KnownTexts
     from nearkin.dedup.kinds import recipe_of_kind
     from nearkin.theory import CONTAINMENT_RECALL
 
+    reading = reading.for_kind(kind, [*inputs, *known])
     matching = {"threshold": THRESHOLD, "recall": CONTAINMENT_RECALL, **matching}
     with progress_bars(quiet=False) as progress, reading.read(known, progress=mark_reference(progress)) as corpus:
         known_texts = KnownTexts(corpus, recipe=recipe_of_kind(kind, recipe and parse_recipe(recipe)), **matching)

@@ -137,6 +137,12 @@ class CorpusOptions:
             warn(source.corpus.id_note.replace("id column", "--id-column"))
         return source
 
+    def for_kind(self, kind: str | None, inputs: Sequence[str]) -> CorpusOptions:
+        """Return the options for texts of a kind: functions of source files, unless a format is given."""
+        from nearkin.dedup.kinds import kind_format
+
+        return self if self.format else replace(self, format=kind_format(kind, inputs))
+
     def for_codes(self, column: str) -> CorpusOptions:
         """Return the options for reading codes from a column.
 

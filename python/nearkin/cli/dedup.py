@@ -43,7 +43,7 @@ from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
 from nearkin.cli.options import Bits, HexColumn, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
 from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.kinds import kind_format
+from nearkin.dedup.kinds import kind_of_recipe
 from nearkin.dedup.summary import REASON_WORDS, count_reasons, count_reference, removed_share, total_seconds
 from nearkin.errors import OutputError, bad_parameter, printable
 from nearkin.io.base import REJECTED, AddedColumn, KeptLayout
@@ -165,8 +165,7 @@ def dedup(job: Job) -> None:
     from nearkin.cli import distributed
 
     set_num_threads(job.threads)
-    if job.reading.format is None:
-        job = replace(job, reading=replace(job.reading, format=kind_format(job.matching.get("kind"), job.inputs)))
+    job = replace(job, reading=job.reading.for_kind(job.matching.get("kind"), job.inputs))
     if job.output.report:
         check_report(job.output.out, job.matching.get("keep"))
     if (engine := distributed.choose_engine(job)) is not None:
@@ -369,6 +368,8 @@ def _dedup_corpus(job: Job, dedup: Callable[..., DedupResult]) -> None:
     with ExitStack() as stack:
         store, described = stack.enter_context(_open_store(job))
         own = [] if store is None else [store.path]
+        if store is not None:
+            job = replace(job, reading=job.reading.for_kind(kind_of_recipe(store.settings.recipe), job.inputs))
         corpus = stack.enter_context(
             job.reading.open_corpus(
                 job.inputs,

@@ -49,6 +49,7 @@ from nearkin.cli.options import (
     refuse_url,
 )
 from nearkin.dedup.config import DedupConfig
+from nearkin.dedup.kinds import kind_of_recipe
 from nearkin.errors import InputError, bad_parameter, check_regular, input_error
 
 if TYPE_CHECKING:
@@ -612,6 +613,8 @@ def read_batches(
         if texts:
             yield _Documents(texts, None, [f"text {number}" for number in range(1, len(texts) + 1)])
         if inputs:
+            recipe = store.settings.recipe if _is_local(store) else store.settings["recipe"]
+            reading = reading.for_kind(kind_of_recipe(recipe), inputs)
             yield from _text_batches(reading, inputs, columns, own, progress, quiet=quiet)
         return
     allowed = "not with a store of files, whose arguments are files and folders"

@@ -303,7 +303,8 @@ def contains(
     max_spread : float or None, default 4.0
         Longest span of a match, as a multiple of the reference text's length, 1 or more; None for any length.
     kind : str, optional
-        A kind of texts (`nearkin.dedup.kinds`), whose features are compared; None with a recipe.
+        A kind of texts (`nearkin.dedup.kinds`), whose features are compared; None with a recipe. With "functions", each
+        function of a source file is a text, and its id is the path and its lines.
     progress : bool or function, optional
         True shows a bar in a terminal or a notebook; a function is called with stage, done and total.
 
@@ -337,9 +338,9 @@ def contains(
             raise bad_parameter(name, repr(value), "None with KnownTexts, which have their own")
     names = ColumnNames.from_args(text, id, texts, None if hashed else known)
     with ExitStack() as stack:
-        queries = stack.enter_context(open_inputs(DedupInputs(texts, ids), names))  # type: ignore[arg-type]
+        queries = stack.enter_context(open_inputs(DedupInputs(texts, ids), names, kind=kind))  # type: ignore[arg-type]
         if not isinstance(known, KnownTexts):
-            inputs = stack.enter_context(open_inputs(DedupInputs(known, known_ids), names, "known"))  # type: ignore[arg-type]
+            inputs = stack.enter_context(open_inputs(DedupInputs(known, known_ids), names, "known", kind))  # type: ignore[arg-type]
             known = KnownTexts(
                 inputs.texts,
                 inputs.ids,

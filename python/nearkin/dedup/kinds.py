@@ -93,6 +93,11 @@ def kind_format(kind: Any, inputs: object) -> str | None:
     return "functions" if kind == "functions" and is_source else None
 
 
+def kind_of_recipe(recipe: object) -> Kind | None:
+    """Return "functions" for a recipe that reads tokens of source code; other recipes name no kind."""
+    return "functions" if str(recipe).startswith("cut:code|") else None
+
+
 def with_kind(args: Mapping[str, Any], *, of_corpus: bool = True) -> dict[str, Any]:
     """Return arguments with the options of their kind for those that are None; `kind_set` lists these options.
 
