@@ -234,6 +234,19 @@ def test_without_decided_pairs_nothing_changes() -> None:
 TEXTS = ["one two three four five six seven", "one two three four five six seven!", "something else entirely"]
 
 
+def test_labels_count_the_worse_copies_that_were_kept(tmp_path: Path) -> None:
+    """A label "worse" is one of the same; the share is of removed pairs, by their weights."""
+    rows = "left right match weight removed|0 1 worse 1 1|2 3 1 3 1|4 5 1 9 0|6 7 0 9 1"
+    file = tmp_path / "labels.tsv"
+    file.write_text(rows.replace(" ", "\t").replace("|", "\n"))
+    labels = nk.dedup([f"text {number} of its own {number * 7}" for number in range(8)], labels=file).summary["labels"]
+    worse = labels["kept_worse"]
+    assert (3, 1, 1, 0.25) == (labels["same"], labels["different"], worse["labels"], worse["value"])
+    assert worse["low"] < 0.25 < worse["high"]
+    file.write_text(file.read_text().replace("worse", "1"))
+    assert "kept_worse" not in nk.dedup(["a text", "another"] * 4, labels=file).summary["labels"]
+
+
 def test_labels_are_read_from_the_table_of_a_report(tmp_path: Path) -> None:
     """From the file as it is."""
     path = tmp_path / "labels.tsv"

@@ -93,6 +93,32 @@ def test_keys_judge_walk_and_take_back(visit: Visit) -> None:
     assert visit.page.locator("label", has_text="differences only").locator("input").is_checked()
 
 
+def test_the_worse_copy_that_was_kept_is_asked_for_after_the_judgement(
+    browser: Browser, path: Path, tmp_path: Path
+) -> None:
+    """Its own queue has removed pairs judged same; the label counts as same, and its share has Wilson's interval."""
+    with open_page(browser, path, accept_downloads=True) as visit:
+        review(visit)
+        visit.page.keyboard.press("w")
+        press(visit, "y" * 40)
+        visit.page.get_by_label("Queue").select_option("kept")
+        visit.page.locator("#view-review .answer.worse").wait_for()
+        press(visit, "ww")
+        asked = int(re.search(r"Pair \d+ of (\d+)", visit.text("#view-review .card"))[1])  # type: ignore[index]
+        assert f"{40 - 2} same, 2 same with the worse kept, 0" in visit.text("#view-review .card > .small")
+        target = export(visit, tmp_path)
+        figure = visit.text("#view-labels .tiles")
+    rows = rows_of(target)
+    assert 2 == sum(row["match"] == "worse" for row in rows)
+    found = read_judgements(target)
+    assert isinstance(found, PairLabels)
+    assert asked == sum(row["removed"] == "1" for row in rows)
+    assert found.kept_worse is not None
+    assert {2} == {found.kept_worse["labels"], sum(found.labels.values()) - 38}
+    assert f"{found.kept_worse['value']:.3f}" in figure
+    assert f"{found.kept_worse['low']:.3f} to {found.kept_worse['high']:.3f}" in figure
+
+
 def test_decisions_survive_a_reload_and_other_reports_do_not_see_them(
     browser: Browser, corpus: SampleCorpus, path: Path, tmp_path: Path
 ) -> None:
@@ -323,7 +349,7 @@ def test_the_legend_is_the_table_of_keys_and_turns_them_off(visit: Visit) -> Non
     review(visit)
     visit.page.keyboard.press("?")
     visit.wait("#keys")
-    assert list("jkynuzd/?") == visit.page.locator("#keys kbd").all_inner_texts()
+    assert list("jkynuwzd/?") == visit.page.locator("#keys kbd").all_inner_texts()
     visit.page.get_by_label("keys work on this page").uncheck()
     visit.page.keyboard.press("Escape")
     visit.page.keyboard.press("y")

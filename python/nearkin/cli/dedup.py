@@ -747,7 +747,7 @@ def _describe_match(summary: Mapping[str, Any]) -> str:
     return f": {verify} similarity of at least {threshold}"
 
 
-def _label_rows(labels: Mapping[str, int]) -> Iterator[tuple[int, str]]:
+def _label_rows(labels: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
     """Return the effect of labels."""
     if labels.get("different"):
         apart = "pair" if labels["kept_apart"] == 1 else "pairs"
@@ -757,6 +757,9 @@ def _label_rows(labels: Mapping[str, int]) -> Iterator[tuple[int, str]]:
         apart = f"; {others:,} stay apart, because other labels are different" if others else ""
         merged = "pair merged only for its label" if labels["joined"] == 1 else "pairs merged only for their label"
         yield labels["joined"], f"{merged}, of {labels['same']:,} labelled same{apart}"
+    if worse := labels.get("kept_worse"):
+        share = f"{worse['value']:.1%} ({worse['low']:.1%} to {worse['high']:.1%})"
+        yield worse["labels"], f"labelled as kept in the worse copy: {share} of the same ones that were removed"
 
 
 def _format_option(value: object) -> str:

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,7 +212,7 @@ class ResolvedLabels:
             warnings.append(f"labels: {labels.contradictory:,} pairs have both labels, which have no effect")
         return warnings
 
-    def counts(self, *, kept_apart: int, joined: int, not_joined: int) -> dict[str, int]:
+    def counts(self, *, kept_apart: int, joined: int, not_joined: int) -> dict[str, Any]:
         """Return the counts for a summary; the arguments are those of the `Assignment`."""
         different = sum(not match for match in self.labels.labels.values())
         return {
@@ -224,6 +225,7 @@ class ResolvedLabels:
             "not_joined": not_joined,
             "equal": len(self.equal),
             "unknown_ids": len(self.unknown),
+            **({} if self.labels.kept_worse is None else {"kept_worse": self.labels.kept_worse}),
         }
 
 

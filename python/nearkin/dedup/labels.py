@@ -1,5 +1,7 @@
 """Labelled pairs: pairs of documents that a person called same, different or unsure, in memory and in tables.
 
+A label "worse" says of a removed document and the kept one that they are the same, and the kept one is the worse copy.
+
 A deduplication never merges pairs labelled different (`nearkin.dedup.constraints`); evaluation and tuning compare
 results with labels (`nearkin.quality`). Ids are compared by their text, because a CSV file can't distinguish 7 from
 "7": two ids of one list that differ only in type are an error. A pair has no order and occurs once.
@@ -17,10 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from nearkin.errors import InputError, bad_parameter, input_error
 from nearkin.index.ids import Ids
 from nearkin.io import read_table
 from nearkin.io.values import Scalar
+from nearkin.theory.intervals import WeightSums, proportion
 
 PAIR_COLUMNS = (
     ("left", "right"),
@@ -50,7 +55,9 @@ LabelTable: TypeAlias = Mapping[str, list[Any]]
 """Columns of a table of labels, by name."""
 
 _TRUE, _FALSE = ("1", "true", "yes", "1.0", "same"), ("0", "false", "no", "0.0", "different")
-_LABELS = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
+_WORSE = "worse"
+"""Label of a pair that is the same, but the kept document is the worse copy."""
+_LABELS = {**dict.fromkeys((*_TRUE, _WORSE), True), **dict.fromkeys(_FALSE, False)}
 _UNSURE = ("", "none", "null", "nan", "unsure")
 """Labels of undecided pairs."""
 
@@ -114,6 +121,16 @@ def _parse_weights(weight: Iterable[object], place: str, *, table: bool = False)
     return result
 
 
+def _kept_worse(rows: list[list[Any]]) -> dict[str, float] | None:
+    """Return how many of these rows (match, weight, stratum, removed, worse) say "worse", and their share."""
+    worse = np.array([row[4] for row in rows], bool)
+    if not worse.any():
+        return None
+    weights = np.array([row[1] for row in rows], float)
+    value, low, high = proportion(WeightSums.of(weights[worse]), WeightSums.of(weights))
+    return {"labels": int(worse.sum()), "value": value, "low": low, "high": high}
+
+
 @dataclass(frozen=True)
 class PairLabels:
     """Pairs of ids, each labelled as a match or not.
@@ -131,6 +148,8 @@ class PairLabels:
     removed : sequence of bool or None, optional
         For a sample of pairs: True if the sampled run removed one of the two documents. A sample without near misses,
         which a run does not remove, can't show what that run missed.
+    worse : sequence of bool, optional
+        True for a match whose kept document is the worse copy.
 
     Attributes
     ----------
@@ -142,6 +161,9 @@ class PairLabels:
         Of each pair of `labels` that has one.
     near_misses : bool or None
         True if some pair of `labels` was not removed; None without `removed`.
+    kept_worse : dict of str to number, or None
+        Of the matches that were removed: how many `labels` say that the worse copy was kept, and the share `value` with
+        Wilson's 95% interval from `low` to `high`, by the weights; None if no label says so.
     repeated, selves, contradictory, unsure : int
         Numbers of pairs that occurred more than once; and of pairs that `labels` leaves out: of an id with itself, with
         both labels, and undecided.
@@ -168,10 +190,13 @@ class PairLabels:
     weight: Iterable[float] | None = field(default=None, repr=False)
     stratum: Iterable[str | None] | None = field(default=None, repr=False)
     removed: Iterable[bool | None] | None = field(default=None, repr=False)
+    worse: Iterable[bool] | None = field(default=None, repr=False)
     labels: dict[tuple[str, str], bool] = field(init=False)
     weights: dict[tuple[str, str], float] = field(init=False, repr=False)
     strata: dict[tuple[str, str], str] = field(init=False, repr=False)
     near_misses: bool | None = field(init=False, default=None, repr=False)
+    worse_pairs: frozenset[tuple[str, str]] = field(init=False, repr=False)
+    kept_worse: dict[str, float] | None = field(init=False, repr=False)
     repeated: int = field(init=False, default=0)
     selves: int = field(init=False, default=0)
     contradictory: int = field(init=False, default=0)
@@ -184,9 +209,10 @@ class PairLabels:
         weight = [1.0] * len(left) if self.weight is None else _parse_weights(self.weight, "pairs")
         stratum = [None] * len(left) if self.stratum is None else list(self.stratum)
         removed = [None] * len(left) if self.removed is None else list(self.removed)
-        columns = {"match": match, "weight": weight, "stratum": stratum, "removed": removed}
+        worse = [False] * len(left) if self.worse is None else list(self.worse)
+        columns = {"match": match, "weight": weight, "stratum": stratum, "removed": removed, "worse": worse}
         if len(left) != len(right) or any(len(column) != len(left) for column in columns.values()):
-            optional = [name for name in ("weight", "stratum", "removed") if getattr(self, name) is not None]
+            optional = [name for name in ("weight", "stratum", "removed", "worse") if getattr(self, name) is not None]
             *first, last = [len(left), len(right), len(match), *(len(columns[name]) for name in optional)]
             lengths = f"columns of {', '.join(map(str, first))} and {last} rows"
             raise bad_parameter("pairs", lengths, "columns of one length")
@@ -194,7 +220,7 @@ class PairLabels:
         counts = dict.fromkeys(("repeated", "selves", "unsure"), 0)
         first_rows: dict[tuple[str, str], list[Any]] = {}
         contradictory, reweighted = set[tuple[str, str]](), set[tuple[str, str]]()
-        for a, b, *row in zip(ids[: len(left)], ids[len(left) :], match, weight, stratum, removed, strict=True):
+        for a, b, *row in zip(ids[: len(left)], ids[len(left) :], *columns.values(), strict=True):
             if a == b or row[0] is None:
                 counts["selves" if a == b else "unsure"] += 1
                 continue
@@ -213,6 +239,8 @@ class PairLabels:
             "weights": {} if self.weight is None else {pair: row[1] for pair, row in rows.items()},
             "strata": {pair: str(row[2]) for pair, row in rows.items() if row[2] is not None and row[2] != ""},
             "near_misses": not all(removals) if removals else None,
+            "worse_pairs": frozenset(pair for pair, row in rows.items() if row[4]),
+            "kept_worse": _kept_worse([row for row in rows.values() if row[0] and row[3] is not False]),
             "contradictory": len(contradictory),
             "reweighted": len(reweighted),
         }
@@ -326,6 +354,7 @@ def labels_from_table(
         None if weight is None else _parse_weights(weight, place, table=True),
         stratum,
         None if removed is None else [_LABELS.get(str(value).strip().lower()) for value in removed],
+        [str(value).strip().lower() == _WORSE for value in table[label]],
     )
 
 
@@ -346,9 +375,7 @@ def _parse_label(value: Scalar, min_similarity: float | None, place: str, column
             return None
         if text in _LABELS:
             return _LABELS[text]
-        allowed = (
-            "labels are same, different and unsure, or 1, 0 and empty; a column of similarities needs min_similarity"
-        )
+        allowed = "labels are same, different, worse and unsure, or 1, 0 and empty; similarities need min_similarity"
     else:
         try:
             return float("" if value is None else value) >= min_similarity

@@ -212,7 +212,7 @@ class DedupDetails(RunDetails, total=False):
     pairs_that_differ: int
     lossless: bool
     kept_for_text: int
-    labels: dict[str, int]
+    labels: dict[str, Any]
     near_misses: dict[str, int]
     contained: ContainedEstimate
     thresholds: list[ThresholdEstimate]
@@ -291,10 +291,11 @@ class Summary(OptionSummary, ClusterCounts):
     different, unsure and contradictory; `kept_apart` counts different pairs that would have been in one cluster;
     `joined` same pairs whose clusters were merged only for the label, and `not_joined` those that other labels keep
     apart; `equal` different pairs of equal contents, which are not separated; `unknown_ids` labelled ids of no
-    document. With rules of `differ`, `pairs_that_differ` counts similar pairs that were separated. With `lossless`,
-    `kept_for_text` counts kept documents that match an earlier kept one, which lacks some of their text. A run
-    that continues from a checkpoint counts under `resumed` the documents that were `hashed` and `decided` before. With
-    groups of documents all counts are of groups, and `groups` has those of documents.
+    document; `kept_worse` the share of removed pairs labelled as kept in the worse copy. With rules of `differ`,
+    `pairs_that_differ` counts similar pairs that were separated. With `lossless`, `kept_for_text` counts kept
+    documents that match an earlier kept one, which lacks some of their text. A run that continues from a checkpoint
+    counts under `resumed` the documents that were `hashed` and `decided` before. With groups of documents all counts
+    are of groups, and `groups` has those of documents.
     """
 
 

@@ -98,7 +98,9 @@ class ReviewPairs:
                 for stratum in self.strata
             ],
             "queue": [[self.position[row], stratum, round(weight, 6)] for row, stratum, weight in self.queue],
-            "labels": [] if labels is None else [[*pair, match] for pair, match in labels.labels.items()],
+            "labels": []
+            if labels is None
+            else [[*pair, "worse" if pair in labels.worse_pairs else match] for pair, match in labels.labels.items()],
             **{name: [self.position[row] for row in rows] for name, rows in self.groups.items()},
         }
 

@@ -51,7 +51,8 @@ def read_marks(folder: Path, store: str) -> tuple[CommitMark | None, bool]:
     last, damaged = None, len(content) != _SLOTS * _SIZE
     for at in range(0, len(content) - _SIZE + 1, _SIZE):
         slot = content[at : at + _SIZE]
-        mark = CommitMark(*_FIELDS.unpack_from(slot), store)
+        sequence, next_row, removals = _FIELDS.unpack_from(slot)
+        mark = CommitMark(sequence, next_row, removals, store)
         if slot in {_encode(mark), _encode(mark._replace(store=""))}:
             last = max(last or mark, mark)
         elif any(slot):

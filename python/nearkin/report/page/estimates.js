@@ -6,6 +6,7 @@
 //
 //     precision = sum of w over removed pairs that are the same / sum of w over removed pairs
 //     recall    = sum of w over removed pairs that are the same / sum of w over pairs that are the same
+//     worse     = sum of w over removed pairs whose kept one is the worse copy / sum of w over removed pairs that are the same
 //
 // Intervals are Wilson's (1927) of 95%, of n = (sum of w)^2 / sum of w^2 cases: Kish's effective size (1965). "Unsure"
 // counts nowhere.
@@ -52,13 +53,14 @@ export function weighed(rows, strata) {
   });
 }
 
-const same = (row) => row.answer === "same";
+const same = (row) => row.answer === "same" || row.answer === "worse";
 
 export function scores(rows) {
   const sure = rows.filter((row) => row.answer !== "unsure");
   return {
     precision: shareOf(sure.filter((row) => row.removed), same),
     recall: shareOf(sure.filter(same), (row) => row.removed),
+    worse: shareOf(sure.filter((row) => row.removed && same(row)), (row) => row.answer === "worse"),
   };
 }
 

@@ -6,7 +6,7 @@ import { keyOf, numberOfIds, run } from "./data.js";
 
 const PLACE = `nearkin-report-${run.key}`;
 const MOST_UNDONE = 500;
-export const ANSWERS = ["same", "different", "unsure"];
+export const ANSWERS = ["same", "worse", "different", "unsure"];
 
 const state = { decisions: new Map(), before: [], kept: true, watch: () => {} };
 
@@ -14,8 +14,11 @@ export const keptHere = () => state.kept;
 export const decided = () => [...state.decisions.values()];
 export const answerOf = (one, other) => state.decisions.get(keyOf(one, other))?.answer ?? null;
 
-// "2 same, 1 different, 0 unsure".
-export const countsOf = (answers) => ANSWERS.map((each) => `${answers.filter((answer) => answer === each).length} ${each}`).join(", ");
+// "2 same, 1 different, 0 unsure", and how many are the same with the worse one kept, if any.
+export function countsOf(answers) {
+  const counts = ANSWERS.map((each) => [answers.filter((answer) => answer === each).length, each === "worse" ? "same with the worse kept" : each]);
+  return counts.filter(([number], place) => number > 0 || ANSWERS[place] !== "worse").map((each) => each.join(" ")).join(", ");
+}
 
 // Calls `watch` after every change.
 export function watchDecisions(watch) {

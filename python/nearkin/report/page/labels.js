@@ -1,8 +1,8 @@
 // The file of labels: tab-separated, as `nearkin recipe evaluate` and `nearkin recipe tune` read it.
 
 const COLUMNS = ["left", "right", "match", "similarity", "stratum", "weight", "removed"];
-const MATCH = { same: "1", different: "0", unsure: "unsure" };
-const WORDS = { same: ["1", "1.0", "true", "yes"], different: ["0", "0.0", "false", "no"], unsure: ["unsure", "", "none", "null", "nan"] };
+const MATCH = { same: "1", worse: "worse", different: "0", unsure: "unsure" };
+const WORDS = { same: ["1", "1.0", "true", "yes"], worse: ["worse"], different: ["0", "0.0", "false", "no"], unsure: ["unsure", "", "none", "null", "nan"] };
 
 // What a cell says; undefined where it is no label.
 export function answerFor(match) {
@@ -57,7 +57,7 @@ export function readLabels(text) {
     const [left, right, match] = columns.map((column) => row[column]);
     const answer = answerFor(match);
     if (left === undefined || right === undefined || answer === undefined) {
-      throw new Error(`Row ${place + 2} has the label "${String(match).slice(0, 40)}"; labels are 1, 0 and unsure.`);
+      throw new Error(`Row ${place + 2} has the label "${String(match).slice(0, 40)}"; labels are 1, 0, worse and unsure.`);
     }
     return { ids: [left, right], answer };
   });

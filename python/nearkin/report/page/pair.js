@@ -11,7 +11,7 @@ const wide = matchMedia("(min-width: 56rem)");
 const look = { unit: "words", sides: wide.matches, brief: false, spaces: false };
 const shown = { redraw: null, asked: 0, pair: null, judged: null };
 
-export const SAID = { same: "the same", different: "different", unsure: "unsure" };
+export const SAID = { same: "the same", worse: "the same, and the kept one is worse", different: "different", unsure: "unsure" };
 
 // Shows a pair, {number} or of two documents {left, right}, in a box. With `blind` nothing is shown that the run thought
 // of it. `judged` is called with the pair and the answer. `none` is told where `wanted` is null.
@@ -182,10 +182,14 @@ export function tableOf(columns, rows, name, kinds = columns.map(() => "number")
   return having(around("div", "scroll", made), { tabIndex: 0, role: "region", ariaLabel: name });
 }
 
-// Same, different, unsure, and taking it back.
+// Which copy was kept is asked when a pair has been judged the same: a pair is blind before.
+const ofKept = (pair) => pair.removed && run.kind !== "hits" && ["same", "worse"].includes(answerOf(...pair.ids));
+
+// Same, different, unsure, that the kept one is the worse copy, and taking it back.
 function answers(pair) {
   const now = answerOf(...pair.ids);
-  const buttons = [["same", "Same", "y"], ["different", "Different", "n"], ["unsure", "Unsure", "u"]].map(([answer, words, key]) => {
+  const worse = ofKept(pair) ? [["worse", "The kept one is worse", "w"]] : [];
+  const buttons = [["same", "Same", "y"], ["different", "Different", "n"], ["unsure", "Unsure", "u"], ...worse].map(([answer, words, key]) => {
     const made = button(words, () => judge(answer), `answer ${answer}`);
     made.append(" ", node("kbd", key));
     return having(made, { ariaPressed: String(now === answer), ariaKeyShortcuts: key });
@@ -197,7 +201,7 @@ function answers(pair) {
 // Judges the pair that is shown, once: until the next is shown there is none.
 export function judge(answer) {
   const { pair, judged } = shown;
-  if (pair === null) return;
+  if (pair === null || (answer === "worse" && !ofKept(pair))) return;
   shown.pair = null;
   decide(pair.ids, answer);
   judged(pair, answer);

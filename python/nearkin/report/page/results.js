@@ -47,6 +47,7 @@ function estimates(rows) {
   const found = scores(rows);
   const precision = found.precision;
   const recall = hasMisses ? found.recall : null;
+  const worse = rows.some(({ answer }) => answer === "worse") ? found.worse : null;
   if (precision === null && recall === null) return [node("p", "Judge pairs of the review: precision and recall come here.", "quiet")];
   const sampled = rows.filter((row) => row.stratum !== null && row.answer !== "unsure");
   const seen = new Set(sampled.map((row) => row.stratum));
@@ -57,7 +58,8 @@ function estimates(rows) {
     return around("div", "", node("dt", `${name}: ${words}`), around("dd", "", node("strong", digits(found?.value)), node("span", worth, "quiet small")));
   };
   return [
-    around("dl", "tiles", tile("precision", precision, phrases.precision), tile("recall", recall, "of the pairs that are the same, those removed", why)),
+    around("dl", "tiles", tile("precision", precision, phrases.precision), tile("recall", recall, "of the pairs that are the same, those removed", why),
+      ...(worse === null ? [] : [tile("worse kept", worse, "of the removed pairs that are the same, those whose kept one is the worse copy")])),
     node("p", `Intervals of 95%. ${hasMisses ? (run.near_misses ?? "") : ""}`, "small quiet"),
     ...(unseen > 0 ? [node("p", `In no figure: ${count(Math.round(unseen), "pair")} at similarities of which nothing was judged yet.`, "small quiet")] : []),
     ...(hasMisses ? [suggestion(rows)] : [node("p", "A threshold can't be suggested without recall.", "quiet")]),

@@ -11,7 +11,7 @@ import { SAID, choice, judge, showPair } from "./pair.js";
 const NOT_KEPT = "This browser keeps nothing for this file: export what you judge before you close it.";
 const review = { box: null, list: [...run.queue.keys()], at: 0, kept: 0, filter: "all", word: "", answers: [] };
 const FILTERS = [
-  ["all", "all pairs"], ["open", "not judged yet"], ["same", "same"], ["different", "different"], ["unsure", "unsure"],
+  ["all", "all pairs"], ["open", "not judged yet"], ["same", "same"], ["kept", "removed and the same: is the kept one worse?"], ["worse", "same, and the kept one is worse"], ["different", "different"], ["unsure", "unsure"],
   ["against", "judged against the run"],
 ];
 
@@ -60,7 +60,7 @@ async function fill(wanted) {
   for (const [place, [number]] of run.queue.entries()) {
     const [answer, pair] = [answerAt(place), await pairOf(number)];
     const against = (answer === "same" && !pair.removed) || (answer === "different" && pair.removed);
-    const passes = filter === "all" || filter === (answer ?? "open") || (filter === "against" && against);
+    const passes = filter === "all" || filter === (answer ?? "open") || (filter === "against" && against) || (filter === "kept" && answer === "same" && pair.removed);
     if (passes && (texts === null || texts.has(pair.left) || texts.has(pair.right))) found.push(place);
   }
   // Another list was asked for in the meantime.
@@ -100,7 +100,7 @@ function judged(pair, answer) {
   review.last.replaceChildren(`Pair ${review.at + 1}: you said ${SAID[answer]}. The run: ${thought}. `, button("Undo", () => goBack(), "plain"));
   review.speak(review.last.firstChild.textContent);
   const after = [...review.list.keys()].map((step) => (review.at + 1 + step) % review.list.length);
-  const next = after.find((at) => open(review.list[at]));
+  const next = review.filter === "kept" ? after[0] : after.find((at) => open(review.list[at]));
   if (next === undefined) review.last.prepend(`All of this queue is judged: ${count(review.list.length, "pair")}. `);
   void goTo(next ?? review.at);
 }
