@@ -461,7 +461,7 @@ def test_labels_that_cannot_be_followed_are_refused(corpus: Path, tmp_path: Path
     """Invalid tables of labels are errors."""
     labels = tmp_path / "labels.tsv"
     for text, message in (
-        ("left\tright\tmatch\na\tc\tmaybe\n", "match='maybe'; labels are same, different and unsure"),
+        ("left\tright\tmatch\na\tc\tmaybe\n", "match='maybe'; labels are same, different, worse and unsure"),
         ("left\tright\tmatch\tweight\na\tc\t0\t-3\n", "record 1 has the weight '-3'"),
         ("one\ttwo\na\tc\n", "no columns of pairs among one, two"),
     ):

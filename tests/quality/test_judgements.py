@@ -71,7 +71,7 @@ def test_clusters_are_read_from_a_column(tmp_path: Path) -> None:
     [
         ("p.jsonl", '{"left": 1}\n{', "p.jsonl:2: invalid JSON"),
         ("p.csv", "one,two\n1,2\n", "no columns of pairs or clusters among one, two"),
-        ("p.csv", "left,right,match\n1,2,maybe\n", "labels are same, different and unsure"),
+        ("p.csv", "left,right,match\n1,2,maybe\n", "labels are same, different, worse and unsure"),
     ],
 )
 def test_errors_name_file_line_and_reason(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -149,7 +149,7 @@ def test_labels_that_are_no_numbers_have_no_threshold(tmp_path: Path, value: Any
     with pytest.raises(errors.InputError, match="min_similarity needs numbers"):
         read_judgements(path, label_column="score", min_similarity=0.5)
     if value is not None:
-        with pytest.raises(errors.InputError, match="labels are same, different and unsure"):
+        with pytest.raises(errors.InputError, match="labels are same, different, worse and unsure"):
             read_judgements(path, label_column="score")
 
 
