@@ -70,6 +70,6 @@ def test_only_texts_are_compared(value: Any) -> None:
         nk.compare("a", value)
 
 
-def test_recipes_of_other_families_are_refused() -> None:
-    with pytest.raises(ParameterError, match="explain"):
-        nk.compare("a", "b", "word:1|binary|xxh3|minhash:16")
+def test_a_recipe_of_given_features_is_refused() -> None:
+    with pytest.raises(ParameterError, match="which reads texts"):
+        nk.compare("a", "b", "given|simhash:64")

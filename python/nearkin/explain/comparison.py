@@ -169,7 +169,8 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None, kind: Kind | Non
     a, b : str
         Texts, not names of files.
     recipe : Recipe or str, optional
-        A recipe of the family simhash, its text form or the name of a preset; None for the fingerprint recipe.
+        A recipe of texts, its text form or the name of a preset; None for the fingerprint recipe. Of a recipe with
+        minhash, the features are fingerprinted by SimHash; with `weighted`, Jaccard, containment and Dice are weighted.
     kind : str, optional
         A kind of texts (`nearkin.dedup.kinds`), whose features are compared and whose decision is `match`.
 
@@ -180,7 +181,7 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None, kind: Kind | Non
     Raises
     ------
     ParameterError
-        A recipe of another family, or with a kind, which has its own; an unknown kind.
+        A recipe that reads no texts, or with a kind, which has its own; an unknown kind.
     TypeError
         A text is not a string.
 
@@ -204,8 +205,11 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None, kind: Kind | Non
     if kind is not None:
         chosen = with_kind({"kind": kind}, of_corpus=False)
     parsed = Recipe.of(recipe_of_kind(kind, recipe))
-    if parsed.family != "simhash" or parsed.features == "given":
-        raise bad_parameter("recipe", excerpt(str(parsed)), "a recipe of texts with simhash, or compare with explain()")
+    if parsed.features == "given":
+        raise bad_parameter("recipe", excerpt(str(parsed)), "one with char:N or word:N, which reads texts")
+    measured = parsed
+    if parsed.family == "minhash":
+        parsed = parsed.with_family("simhash")
     notes: list[str] = []
 
     def try_call(name: str, call: Callable[..., _Result], *arguments: Any) -> _Result | None:
@@ -217,7 +221,7 @@ def compare(a: str, b: str, recipe: Recipe | str | None = None, kind: Kind | Non
             return None
 
     def measure(name: Measure) -> float:
-        return float(similarity([a, b], [0], [1], recipe=parsed, measure=name)[0])
+        return float(similarity([a, b], [0], [1], recipe=measured, measure=name)[0])
 
     values, counts = fingerprint([a, b], parsed, return_counts=True)
     digits = [text if count else None for text, count in zip(to_hex(values, parsed.bits), counts.tolist(), strict=True)]
