@@ -30,7 +30,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     .expect("n from 1 to 64, stop words with words only");
     // Source code has words, by the letters of UAX #29.
     let code = words && rules / 9 % 3 == 0 && seed & 2 == 2;
-    let tokenizer = if code { tokenizer.with_words(Cut::Code, 1, &[]).expect("words") } else { tokenizer };
+    let tokenizer = if code { tokenizer.with_words(Cut::Code(seed & 4 == 4), 1, &[]).expect("words") } else { tokenizer };
     let parts = split(&[&*text].as_slice(), Unit::Function, 0, &[], None).expect("room");
     assert!(parts.spans.windows(2).all(|pair| pair[0][1] <= pair[1][0]));
 

@@ -47,7 +47,8 @@ def read(article: int, language: str) -> str:
 
 
 def contains(page: str, number: str) -> bool:
-    """Return whether a page has a number that is not a part of a longer one."""
+    """Return whether a page has a number that is not a part of a longer one; the spaces of columns count once."""
+    page, number = (re.sub(" +", " ", text) for text in (page, number))
     return bool(re.search(rf"(?<![0-9.,]){re.escape(number)}(?![0-9]|[.,][0-9])", page))
 
 

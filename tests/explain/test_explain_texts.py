@@ -138,3 +138,17 @@ def test_sums_and_bits_of_the_json_form_have_one_order() -> None:
     about: Any = nk.explain("a text of a few words", "word:1|count|xxh3|simhash:64").to_dict()
     assert about["bits"] == "".join("1" if total > 0 else "0" for total in about["sums"])
     assert len(set(about["bits"])) == 2
+
+
+@pytest.mark.parametrize("order", ["highest", "lowest"])
+def test_columns_of_few_bits_stand_under_one_another(order: Any) -> None:
+    """Each column has the weighted signs of the features, their sum and its bit; wide fingerprints have signs alone."""
+    steps = nk.explain("red red wine " * 40 + "cheese", "word:1|count|xxh3|simhash:8", bit_order=order)
+    lines = str(steps).splitlines()
+    at = next(place for place, line in enumerate(lines) if line.split()[:1] == ["feature"])
+    table = [line[lines[at].index("signs") :] for line in lines[at + 1 : at + 6]]
+    assert 1 == len({len(line) for line in table})
+    *rows, sums, bits = ([int(value) for value in line.split()] for line in table)
+    assert [sum(column) for column in zip(*rows, strict=True)] == sums == steps.to_dict()["sums"]
+    assert "".join(map(str, bits)) == steps.bits
+    assert "sums  " in str(nk.explain("red wine", "word:1|count|xxh3|simhash:32"))

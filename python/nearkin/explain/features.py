@@ -31,7 +31,16 @@ import numpy.typing as npt
 
 from nearkin._core import feature_hash_names, feature_hashes
 from nearkin.errors import bad_parameter, check_choice, check_number, excerpt, mismatch
-from nearkin.explain.render import MAX_ROWS, Comparison, Rendered, join_names, join_numbers, wrap_cells
+from nearkin.explain.render import (
+    MAX_COLUMNS,
+    MAX_ROWS,
+    Comparison,
+    Rendered,
+    join_names,
+    join_numbers,
+    with_sums,
+    wrap_cells,
+)
 from nearkin.io.values import encode
 from nearkin.notebook import short
 
@@ -42,8 +51,6 @@ Weights: TypeAlias = (
 )
 Hashes: TypeAlias = "Mapping[str, str] | Sequence[str] | str | Callable[[str], int | str]"
 
-_MAX_ROW_BITS = 16
-"""Columns up to which the weighted row of each feature is shown."""
 _HASH_BITS = 64
 _DEFAULT_HASH = "xxh3"
 
@@ -114,18 +121,22 @@ class FeatureSteps(Rendered):
         yield f"columns      {len(self.sums)}, {self.bit_order} bit first"
 
     def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
-        is_narrow = len(self.sums) <= _MAX_ROW_BITS
-        columns = ["feature", "weight", *(["hash"] if self.hashes else []), *(["row"] if is_narrow else [])]
-        rows = []
-        for i in range(min(len(self.names), MAX_ROWS)):
-            row = [" ".join(short(value, 5) for value in self.rows[i].tolist())] if is_narrow else []
-            rows.append([self.names[i], short(self.weights[i], 5), *self.hashes[i : i + 1], *row])
-        return columns, rows, ["weight"]
+        columns = ["feature", "weight", *(["hash"] if self.hashes else [])]
+        shown = range(min(len(self.names), MAX_ROWS))
+        cells = [[self.names[i], short(self.weights[i], 5), *self.hashes[i : i + 1]] for i in shown]
+        if len(self.sums) > MAX_COLUMNS:
+            return columns, cells, ["weight"]
+        rows = [[short(value, 5) for value in self.rows[i].tolist()] for i in shown]
+        return [*columns, "row"], with_sums(cells, rows, self._sums(), self.bits, len(self.names)), ["weight"]
+
+    def _sums(self) -> list[str]:
+        return [short(value, 5) for value in self.sums.tolist()]
 
     def _tail(self) -> Iterator[str]:
-        if len(self.names) > MAX_ROWS:
-            yield f"  … and {len(self.names) - MAX_ROWS} more"
-        yield from wrap_cells("sums", [short(value, 5) for value in self.sums.tolist()], 16)
+        if len(self.sums) > MAX_COLUMNS:
+            if len(self.names) > MAX_ROWS:
+                yield f"  … and {len(self.names) - MAX_ROWS} more"
+            yield from wrap_cells("sums", self._sums(), 16)
         yield f"bits         {self.bits}"
         yield f"fingerprint  {self.fingerprint:0{-(-len(self.bits) // 4)}x}"
 

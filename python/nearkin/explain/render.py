@@ -16,6 +16,8 @@ from nearkin.notebook import cells, padded
 
 MAX_ROWS = 24
 """Number of features that are shown; `to_dict` has all of them."""
+MAX_COLUMNS = 16
+"""Columns up to which the weighted signs of each feature are shown, with their sums below."""
 
 
 class Rendered(Comparable):
@@ -113,6 +115,29 @@ def wrap_cells(name: str, cells: Sequence[str], count: int) -> Iterator[str]:
     """Yield lines of `count` cells; the first line starts with the name."""
     for start in range(0, len(cells), count):
         yield f"{'' if start else name:<12} {' '.join(cells[start : start + count])}"
+
+
+def with_sums(
+    cells: Sequence[Sequence[str]], rows: Sequence[Sequence[str]], sums: Sequence[str], bits: str, count: int
+) -> list[list[str]]:
+    """Return the rows of a table with one more cell: weighted signs under one another, and below them sums and bits.
+
+    Parameters
+    ----------
+    cells, rows : sequence of sequences of str
+        The other cells of each shown feature, and its weighted signs.
+    sums : sequence of str
+    bits : str
+    count : int
+        Number of all features.
+    """
+    columns = [*rows, sums, bits]
+    widths = [max(map(len, column)) for column in zip(*columns, strict=True)]
+    *signs, total, digits = (" ".join(map(str.rjust, column, widths)) for column in columns)
+    empty = [""] * (len(cells[0]) - 1)
+    others = [[f"… and {count - len(cells)} more", *empty, ""]] if count > len(cells) else []
+    ends = [["sums", *empty, total], ["bits", *empty, digits]]
+    return [*([*row, sign] for row, sign in zip(cells, signs, strict=True)), *others, *ends]
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> Iterator[str]:

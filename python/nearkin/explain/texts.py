@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nearkin.errors import bad_parameter, mismatch, printable
 from nearkin.explain.features import BitOrder, SharedFeatures, divide_names, wide_hashes
-from nearkin.explain.render import MAX_ROWS, Rendered, wrap_cells
+from nearkin.explain.render import MAX_COLUMNS, MAX_ROWS, Rendered, with_sums, wrap_cells
 from nearkin.io.values import encode
 from nearkin.notebook import short
 from nearkin.recipe import Recipe
@@ -164,24 +164,30 @@ class SimHashSteps(TextSteps):
         return {**super().to_dict(), "sums": self._ordered_sums(), "bits": self.bits, "fingerprint": fingerprint}
 
     def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
-        rows = [
-            [
-                feature.name,
-                str(feature.count),
-                short(feature.weight, 5),
-                self._to_hex(feature.hash),
-                self._digits(feature.hash).replace("0", "-").replace("1", "+"),
-            ]
-            for feature in self.features[:MAX_ROWS]
-        ]
-        return ["feature", "count", "weight", "hash", "signs"], rows, ["count", "weight"]
+        shown = self.features[:MAX_ROWS]
+        cells = [[each.name, str(each.count), short(each.weight, 5), self._to_hex(each.hash)] for each in shown]
+        columns = ["feature", "count", "weight", "hash", "signs"]
+        if shown and self._has_columns:
+            step = 1 if self.bit_order == "lowest" else -1
+            rows = [[short(value, 5) for value in row[::step].tolist()] for row in self.rows[:MAX_ROWS]]
+            return columns, with_sums(cells, rows, self._sums(), self.bits, len(self.features)), ["count", "weight"]
+        signs = [self._digits(each.hash).replace("0", "-").replace("1", "+") for each in shown]
+        return columns, [[*row, sign] for row, sign in zip(cells, signs, strict=True)], ["count", "weight"]
+
+    @property
+    def _has_columns(self) -> bool:
+        return self.recipe.bits <= MAX_COLUMNS
+
+    def _sums(self) -> list[str]:
+        return [short(value, 5) for value in self._ordered_sums()]
 
     def _tail(self) -> Iterator[str]:
-        yield from super()._tail()
         if self.fingerprint is None:
             yield "fingerprint  none: a text without any feature"
             return
-        yield from wrap_cells("sums", [short(value, 5) for value in self._ordered_sums()], 16)
+        if not self._has_columns:
+            yield from super()._tail()
+            yield from wrap_cells("sums", self._sums(), 16)
         yield f"bits         {self.bits}"
         yield f"fingerprint  {self._to_hex(self.fingerprint)}"
 
