@@ -144,6 +144,7 @@ def test_sums_and_bits_of_the_json_form_have_one_order() -> None:
 def test_columns_of_few_bits_stand_under_one_another(order: Any) -> None:
     """Each column has the weighted signs of the features, their sum and its bit; wide fingerprints have signs alone."""
     steps = nk.explain("red red wine " * 40 + "cheese", "word:1|count|xxh3|simhash:8", bit_order=order)
+    assert isinstance(steps, SimHashSteps)
     lines = str(steps).splitlines()
     at = next(place for place, line in enumerate(lines) if line.split()[:1] == ["feature"])
     table = [line[lines[at].index("signs") :] for line in lines[at + 1 : at + 6]]
