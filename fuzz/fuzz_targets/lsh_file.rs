@@ -34,9 +34,9 @@ fuzz_target!(init: alone(), |input: &[u8]| {
             }
         }
     }
-    if index.store().dim() <= DIM && index.rotation().is_some() {
+    if index.store().dim() <= DIM && index.rabitq_shape().is_some() {
         let point = vec![1.0f32; index.store().dim()];
-        let params = SearchParams::Estimate { deviations: 1.0, probes: 3 };
+        let params = SearchParams::Estimate { deviations: 1.0, num_probes: 3, reach: None };
         let queries = Queries { hashes: Hashes::Bits(&[]), alternatives: None, params };
         for want in [Query::Knn(2), Query::Radius(1.0)] {
             let _ = with_verified(index.segment(), || index.query(&queries, Vectors::F32(&point), want));

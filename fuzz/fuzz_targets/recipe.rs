@@ -45,12 +45,16 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     let family = choice(line(), &["simhash", "minhash"]);
     let (bits, num_perm) = (number(line()) as u32, number(line()) as usize % 515);
     let (scheme, value_bits) =
-        (choice(line(), &["one", "fast", "classic"]), if number(line()) & 1 == 0 { 32 } else { 64 });
+        (choice(line(), &["one", "fast", "classic", "weighted"]), if number(line()) & 1 == 0 { 32 } else { 64 });
+    let (fold, numbers) = (list(choice(line(), &["", "hans", "lookalikes,accents"])), choice(line(), &["split", "whole"]));
+    let min_n = small(line());
     let Ok(family) = Family::named(family, bits, num_perm, scheme, value_bits) else { return };
     let slots = Slots {
         norm,
         case,
         letters,
+        fold: &fold,
+        numbers,
         cut,
         // A user's dictionary takes seconds to build: the target user_words covers it.
         user_words: "",
@@ -60,6 +64,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
         tags: &tags,
         features,
         n,
+        min_n,
         weight,
         idf: IdfTable::named(idf).ok(),
         top,
@@ -69,17 +74,17 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     };
     let Ok(recipe) = Recipe::new(&slots) else { return };
     let texts: Vec<&str> = texts.split('\n').take(16).collect();
-    if let Ok((fingerprints, counts)) = recipe.fingerprints(texts.as_slice()) {
+    if let Ok((fingerprints, counts)) = recipe.fingerprints(&texts.as_slice()) {
         let each: Vec<_> =
-            texts.iter().map(|&text| recipe.fingerprints([text].as_slice()).expect("as the batch")).collect();
+            texts.iter().map(|&text| recipe.fingerprints(&[text].as_slice()).expect("as the batch")).collect();
         assert_eq!(fingerprints, each.iter().flat_map(|one| one.0.clone()).collect::<Vec<_>>());
         assert_eq!(counts, each.iter().flat_map(|one| one.1.clone()).collect::<Vec<_>>());
     }
-    if let Ok((signatures, _)) = recipe.signatures(texts.as_slice()) {
+    if let Ok((signatures, _)) = recipe.signatures(&texts.as_slice()) {
         let merged = recipe.merge(signatures.clone(), &signatures).expect("signatures of one recipe");
         assert_eq!(signatures, merged);
     }
-    if let (Ok(words), Ok(keywords)) = (recipe.words(texts.as_slice()), recipe.keywords(texts.as_slice())) {
+    if let (Ok(words), Ok(keywords)) = (recipe.words(&texts.as_slice()), recipe.keywords(&texts.as_slice())) {
         assert_eq!((texts.len(), texts.len()), (words.len(), keywords.len()));
         for (names, weights) in &keywords {
             assert_eq!(names.len(), weights.len());
@@ -96,5 +101,6 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     let floats: Vec<f64> = weights.iter().map(|&weight| weight as f64 / 7.0).collect();
     let _ = recipe.fingerprints_given(&offsets, &texts, Weights::Floats(&floats));
     let _ = recipe.fingerprints_csr(&offsets, &weights, &floats);
-    let _ = recipe.signatures_given(&offsets, &texts);
+    let _ = recipe.signatures_given(&offsets, &texts, None);
+    let _ = recipe.signatures_given(&offsets, &texts, Some(&floats));
 });

@@ -13,7 +13,7 @@ fuzz_target!(init: alone(), |input: &[u8]| {
     let segment = index.segment().cloned();
     let _ = with_verified(segment.as_ref(), || {
         let documents = ["one two three four five six seven eight nine ten", ""];
-        index.scan(documents.as_slice(), Limits { threshold: 0.1, max_chance: 1.0 })?;
+        index.scan(&documents.as_slice(), Limits { threshold: 0.1, max_chance: 1.0 })?;
         let _ = index.too_short(1e-6);
         (0..index.len()).for_each(|item| _ = index.text(item));
         Ok(())
