@@ -115,6 +115,7 @@ test-python-rest: setup
 
 lint-rust:
 	cargo clippy --quiet --all-targets -- -D warnings
+	RUSTC_BOOTSTRAP=1 cargo check --quiet --manifest-path fuzz/Cargo.toml
 
 # The recipes of continuous integration: by their schema, and by actionlint where it is installed.
 lint-workflows: $(VENV)/.tools
