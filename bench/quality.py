@@ -821,10 +821,11 @@ def tang(first: int, data: Path) -> Set:
 
 
 RELEASES = {
-    True: "click 8.1.3 8.1.7 networkx 3.2 3.3 werkzeug 2.3.8 3.0.3 aiohttp 3.9.5 3.10.5 pytest 8.2.2 8.3.2",
-    False: "jinja2 3.1.2 3.1.4 rich 13.6.0 13.7.1 tornado 6.3.3 6.4.1 sympy 1.12 1.13.2 scrapy 2.10.1 2.11.2",
+    1: "click 8.1.3 8.1.7 networkx 3.2 3.3 werkzeug 2.3.8 3.0.3 aiohttp 3.9.5 3.10.5 pytest 8.2.2 8.3.2",
+    2: "jinja2 3.1.2 3.1.4 rich 13.6.0 13.7.1 tornado 6.3.3 6.4.1 sympy 1.12 1.13.2 scrapy 2.10.1 2.11.2",
+    3: "django 4.2.16 5.0.9 httpx 0.26.0 0.27.2 nltk 3.8.1 3.9.1 docutils 0.20.1 0.21.2 pyparsing 3.0.9 3.1.4",
 }
-"""Wheels and two releases of each, by whether they chose the kind."""
+"""Wheels and two releases of each: those that chose the kind, those it was compared on, and those read once, later."""
 
 
 class Renamer(ast.NodeTransformer):
@@ -879,12 +880,12 @@ def wheel_functions(name: str, version: str) -> dict[tuple[str, ...], tuple[str,
     return results
 
 
-def wheels(chosen: bool, renamed: bool, _data: Path) -> Set:
+def wheels(part: int, renamed: bool, _data: Path) -> Set:
     """Load functions of two releases, those of the newer one optionally renamed.
 
     Functions of one qualified name are the same, and those that are equal but for names of variables.
     """
-    words, rows = RELEASES[chosen].split(), []
+    words, rows = RELEASES[part].split(), []
     same: dict[str, str] = {}
     for name, old, new in zip(words[::3], words[1::3], words[2::3], strict=True):
         sides = [wheel_functions(name, version) for version in (old, new)]
@@ -965,10 +966,12 @@ KIND_CORPORA: dict[str, tuple[Kind, bool, Callable[[Path], Set]]] = {
     "laws (zh), planted": ("titles", False, partial(titles, "zh_laws")),
     "jQuery, lodash": ("code", True, partial(programs, "js")),
     "CPython library": ("code", False, partial(programs, "py")),
-    "five wheels": ("functions", True, partial(wheels, True, False)),
-    "five wheels, renamed": ("functions", True, partial(wheels, True, True)),
-    "five other wheels": ("functions", False, partial(wheels, False, False)),
-    "five other wheels, renamed": ("functions", False, partial(wheels, False, True)),
+    "five wheels": ("functions", True, partial(wheels, 1, False)),
+    "five wheels, renamed": ("functions", True, partial(wheels, 1, True)),
+    "five other wheels": ("functions", False, partial(wheels, 2, False)),
+    "five other wheels, renamed": ("functions", False, partial(wheels, 2, True)),
+    "five wheels, later": ("functions", False, partial(wheels, 3, False)),
+    "five wheels, later, renamed": ("functions", False, partial(wheels, 3, True)),
 }
 """Corpora by name: kind, whether the kind was chosen by this corpus, and its loader."""
 

@@ -343,6 +343,8 @@ def _hash_names(names: Sequence[str], hashes: str) -> list[str]:
     likely = get_close_matches(function.lower(), feature_hash_names(), n=1, cutoff=0.5)
     allowed = f"one of {', '.join(feature_hash_names())}, alone or with `:` and 1 to 1024 bits or int64"
     allowed += "; or a function of the feature" + (f"; did you mean {likely[0]}?" if likely else "")
+    if function.lower() in ("phash", "ahash", "dhash", "whash", "pdq"):
+        allowed += "; perceptual hashes are codes of images, which HammingIndex and dedup_codes take"
     is_number = form.isascii() and form.isdigit() and len(form) <= 4
     bits = int(form) if is_number else _HASH_BITS
     if function not in feature_hash_names() or not (is_number or form in ("", "int64")) or not 1 <= bits <= 1024:
