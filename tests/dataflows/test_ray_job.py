@@ -21,10 +21,10 @@ from engines import (
 )
 
 from nearkin.dedup.config import engine_config
-from nearkin.distributed import job
+from nearkin.distributed import plan
+from nearkin.distributed.frames import LocalTasks
 from nearkin.distributed.pairs import choose_tables
 from nearkin.distributed.tables import deduplicate
-from nearkin.distributed.tasks import LocalTasks
 from nearkin.errors import InputError
 from nearkin.progress import ignore_progress
 
@@ -82,7 +82,7 @@ def test_shapes_that_need_rounds(recipe: str, cluster: str) -> None:
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
 def test_strings_are_numbered_by_keys(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids of strings, and rules that read columns, have numbers from ranges of keys."""
-    monkeypatch.setattr(job, "TASK_ROWS", 20)
+    monkeypatch.setattr(plan, "TASK_ROWS", 20)
     texts = mixed_texts(120)
     names = [f"é{at % 7}{at}" for at in range(len(texts))]
     score = [float(at * 7919 % 101) for at in range(len(texts))]

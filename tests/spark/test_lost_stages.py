@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from engines import MINHASH, DocumentSet, Engine, mixed_texts
 
+from nearkin.distributed import plan as job
 from nearkin.errors import OutputError
-from nearkin.spark import dedup, job, results
+from nearkin.spark import dedup, results
 from nearkin.spark.engine import raise_engine_errors
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -472,8 +471,3 @@ def unused_name(name: str, names: list[str]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def union(frames: list[DataFrame]) -> DataFrame:
-    """Return the rows of all frames."""
-    return reduce(lambda rows, frame: rows.union(frame), frames)

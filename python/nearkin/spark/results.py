@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,21 +12,18 @@ import numpy as np
 from nearkin.dedup.summary import SourceRemovals, Summary, describe_counts, tabulate_removals
 from nearkin.distributed.documents import (
     TASK_ROWS,
-    Numbers,
-    Selection,
     gather,
     num_tasks,
     to_batches,
     to_integers,
 )
-from nearkin.distributed.links import COUNTS, Removals
+from nearkin.distributed.plan import check_read
 from nearkin.distributed.summary import summarize_job
 from nearkin.distributed.tables import cluster_members, number_clusters
 from nearkin.errors import warn_caller
 from nearkin.io.arrow import to_values
-from nearkin.spark.engine import DataFrame, fetch, fetch_rows, quote, union, unused_name
-from nearkin.spark.job import SparkJob, check_read
-from nearkin.spark.plans import LINKS
+from nearkin.spark.engine import DataFrame, fetch, fetch_rows, quote, unused_name
+from nearkin.spark.job import SparkJob
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,14 +76,14 @@ def collect_result(job: SparkJob) -> SparkResult:
     removed = clusters.where("reason <> 'kept'")
     removed_id = unused_name("removed_id", job.df.columns)
     removed_ids = _removed_ids(job, clusters).select(F.col("id").alias(removed_id))
-    counts = job.plans.counts
+    counts = job.counts
     count = counts["removals"] + counts["copies"] + counts["without_features"]
-    removed_ids = job.plans.broadcast(removed_ids, count, integers=job.id_type == "bigint")
+    removed_ids = job.broadcast(removed_ids, count, integers=job.id_type == "bigint")
     is_removed = job.df[quote(job.id)].cast(job.id_type) == F.col(removed_id)
     kept = job.df.join(removed_ids, is_removed, "left_anti")
     pairs = removed.select("id", "representative", "distance", "similarity")
     if job.config.links == "all":
-        pairs = job.checkpoint.guard("pairs", job.checkpoint.frame("pairs", lambda: _build_links(job)))
+        pairs = job.checkpoint.guard("pairs", job.checkpoint.frame("pairs", job.all_links))
     return SparkResult(kept, clusters, pairs, _summarize(job, clusters))
 
 
@@ -96,13 +92,15 @@ def _removed_ids(job: SparkJob, clusters: DataFrame) -> DataFrame:
     removed = clusters.where("reason <> 'kept'").select("id")
     if job.config.empty == "keep":
         return removed
-    empty = job.documents.where("features = 0 AND NOT older").select("id")
-    return removed.union(job.checkpoint.guard("empty", job.checkpoint.frame("empty", lambda: empty)))
+    return removed.union(job.checkpoint.guard("empty", job.checkpoint.frame("empty", job.empty_ids)))
 
 
 def _removed_documents(job: SparkJob) -> DataFrame:
     """Return number, rep, similarity, distance, exact of every removed document."""
-    F, matched = job.F, job.removed()
+    F, point = job.F, job.checkpoint
+    columns = "right AS number", "left AS rep", "similarity", "distance"
+    matched = point.frame("removed", lambda: job.matched_links().selectExpr(*columns))
+    check_read("links", job.counts["removals"], point.done["removed"])
     own = matched.select("number", "rep", "similarity", "distance", F.lit(False).alias("exact"))
     originals = matched.select(F.col("number").alias("original"), "rep", "similarity", "distance")
     copies = job.copies.where("number > 0").join(originals, "original", "left")
@@ -120,8 +118,10 @@ def _removed_documents(job: SparkJob) -> DataFrame:
 
 def _build_clusters(job: SparkJob) -> DataFrame:
     F, point = job.F, job.checkpoint
-    if job.plans.counts["removals"] + job.plans.counts["copies"] <= min(MAX_DRIVER_REMOVED, MAX_DRIVER_CLUSTERS):
-        return point.table("clusters", CLUSTERS.replace("ID", job.id_type), partial(_build_on_driver, job))
+    if job.counts["removals"] + job.counts["copies"] <= min(MAX_DRIVER_REMOVED, MAX_DRIVER_CLUSTERS):
+        return point.table(
+            "clusters", CLUSTERS.replace("ID", job.id_type), lambda: number_clusters(cluster_members(job)[0])
+        )
     removed = _removed_documents(job)
     kept = removed.where("rep > 0").select("rep").distinct()
     kept = kept.select(
@@ -132,8 +132,8 @@ def _build_clusters(job: SparkJob) -> DataFrame:
         F.lit(None).cast("boolean").alias("exact"),
     )
     removed = removed.union(kept)
-    count = 2 * (job.plans.counts["removals"] + job.plans.counts["copies"])
-    numbers = job.plans.distinct(removed.select("number").union(removed.select("rep")), count)
+    count = 2 * (job.counts["removals"] + job.counts["copies"])
+    numbers = job.distinct(removed.select("number").union(removed.select("rep")), count)
     names = numbers.join(job.documents.select("number", "id"), "number")
     representatives = names.select(F.col("number").alias("rep"), F.col("id").alias("representative"))
     rows = removed.join(names, "number")
@@ -146,29 +146,6 @@ def _build_clusters(job: SparkJob) -> DataFrame:
     reason = F.when(F.col("rep") < 0, F.concat(reason, F.lit("-old"))).otherwise(reason)
     columns = ["id", "cluster", "representative", "distance", "similarity", reason.alias("reason")]
     return point.frame("clusters", lambda: rows.join(numbers, "rep").select(*columns))
-
-
-def _build_on_driver(job: SparkJob) -> pa.Table:
-    """Return the clusters of a job with few removed documents, by the functions of engines that run tasks."""
-    import pyarrow as pa
-
-    removals, copies = job.removals.toArrow().sort_by("number"), job.copies.toArrow()
-    number, by = (to_integers(removals.column(name)) for name in ("number", "by"))
-    pairs = np.stack([to_integers(copies.column(name)) for name in ("number", "original")], axis=1)
-    links = job.matched_links().toArrow()
-    check_read("links", len(number), links.num_rows)
-
-    def ids(numbers: Numbers) -> pa.ChunkedArray:
-        kind = pa.string() if job.id_type == "string" else pa.int64()
-        if not len(numbers):
-            return pa.chunked_array([], kind)
-        rows, selection = job.documents.select("number", "id"), Selection(np.unique(numbers))
-        table = rows.mapInArrow(selection.rows, rows.schema).toArrow().sort_by("number")
-        check_read("ids", len(selection.numbers), table.num_rows)
-        return table.column("id").cast(kind).take(np.searchsorted(to_integers(table.column("number")), numbers))
-
-    table, _ = cluster_members(links, Removals(number, by), pairs, ids, job.config)
-    return number_clusters(table)
 
 
 def _number_clusters(job: SparkJob, rows: DataFrame) -> DataFrame:
@@ -192,9 +169,7 @@ def _number_clusters(job: SparkJob, rows: DataFrame) -> DataFrame:
     order = sorted(sizes)
     starts = np.cumsum([0, *(sizes[each] for each in order)])[: len(order)]
     firsts = job.session.createDataFrame(pa.table({"range": pa.array(order, pa.int64()), "start": starts}))
-    numbered = ranked.join(job.plans.broadcast(firsts, len(order)), "range").selectExpr(
-        "rep", "start + rank AS cluster"
-    )
+    numbered = ranked.join(job.broadcast(firsts, len(order)), "range").selectExpr("rep", "start + rank AS cluster")
     return point.frame("cluster-numbers", lambda: numbered)
 
 
@@ -244,21 +219,6 @@ class IdRanges:
         yield from to_batches({"rep": table.column("rep"), "range": ranges, "rank": rank})
 
 
-def _build_links(job: SparkJob) -> DataFrame:
-    F = job.F
-    copies = job.copies.where("number > 0").select(
-        F.col("original").alias("left"),
-        F.col("number").alias("right"),
-        F.lit(job.equal).alias("similarity"),
-        F.lit(0).cast("bigint").alias("distance"),
-    )
-    names = job.documents.select("number", "id")
-    left = names.select(F.col("number").alias("left"), F.col("id").alias("left_id"))
-    right = names.select(F.col("number").alias("right"), F.col("id").alias("right_id"))
-    rows = job.links.union(copies).join(left, "left").join(right, "right")
-    return rows.select(F.col("left_id").alias("left"), F.col("right_id").alias("right"), "distance", "similarity")
-
-
 # Summary
 
 
@@ -269,25 +229,17 @@ def _summarize(job: SparkJob, clusters: DataFrame) -> Summary:
     reasons = {row["reason"]: row["n"] for row in by_reason}
     sizes = clusters.groupBy("cluster").agg(F.count("id").alias("n")).agg(F.count("n"), F.max("n"))
     num_clusters, largest = fetch_rows(sizes)[0].values()
-    counted = (num_clusters, largest or 0), _count_work(job), job.plans.counts["removals"]
-    summary, warnings = summarize_job(job.config, job.plans.counts, reasons, *counted)
-    if job.source is not None:
+    counted = (num_clusters, largest or 0), job.count_work(), job.counts["removals"]
+    summary, warnings = summarize_job(job.config, job.counts, reasons, *counted)
+    if job.source_column is not None:
         summary["sources"], source_warnings = _count_sources(job, clusters)
         warnings += source_warnings
     for message in warnings:
         warn_caller(message)
-    if warnings or job.source is not None:
+    if warnings or job.source_column is not None:
         summary["warnings"] = warnings
     summary["timings"] = {stage: {"wall": wall} for stage, wall in job.checkpoint.seconds.items()}
     return summary
-
-
-def _count_work(job: SparkJob) -> dict[str, int]:
-    """Count the pairs of all rounds."""
-    stages = sorted(name for name in job.checkpoint.done if name == "links" or name.startswith("links-"))
-    rows = union([job.checkpoint.read(name, LINKS) for name in stages])
-    sums = rows.where("right is null").agg(*(job.F.sum(name).alias(name) for name in COUNTS))
-    return {name: value or 0 for name, value in fetch_rows(sums)[0].items()}
 
 
 def _count_sources(job: SparkJob, clusters: DataFrame) -> tuple[list[SourceRemovals], list[str]]:
