@@ -21,7 +21,7 @@ from engines import (
 )
 
 from nearkin.dedup.config import engine_config
-from nearkin.distributed import plan
+from nearkin.distributed import decision, plan, tables
 from nearkin.distributed.frames import LocalTasks
 from nearkin.distributed.pairs import choose_tables
 from nearkin.distributed.tables import deduplicate
@@ -35,6 +35,14 @@ class PickledTasks(LocalTasks):
     def run(self, function: Any, *arguments: Any, returns: int | None = None) -> Any:
         """Call a function."""
         return super().run(*pickle.loads(pickle.dumps((function, *arguments))), returns=returns)  # noqa: S301
+
+    fetched = 0
+
+    def get(self, references: Any) -> Any:
+        """Count the rows that the driver fetches."""
+        values = super().get(references)
+        PickledTasks.fetched += sum(each.num_rows for each in values if isinstance(each, pa.Table))
+        return values
 
 
 def check_equal(
@@ -52,13 +60,13 @@ def check_equal(
     others = None if reference is None else [reference.shuffled(2)]
     config = engine_config(recipe, **{"keep": "first", **options})
     integer = pa.types.is_integer(table.schema.field("id").type)
-    tables = deduplicate(PickledTasks(), blocks, others, "text", "id", config, integer=integer, report=ignore_progress)
+    result = deduplicate(PickledTasks(), blocks, others, "text", "id", config, integer=integer, report=ignore_progress)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         local = run_locally(documents, reference, recipe=recipe, **options)
-    kept = set(documents.ids) - set(tables.removed.to_pylist())
-    check_result(documents, local, tables.clusters.to_pylist(), list(kept), tables.pairs, tables.summary)
-    return dict(tables.summary)
+    kept = set(documents.ids) - set(result.removed.to_pylist())
+    check_result(documents, local, result.clusters.to_pylist(), list(kept), result.pairs, result.summary)
+    return dict(result.summary)
 
 
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
@@ -88,6 +96,28 @@ def test_strings_are_numbered_by_keys(recipe: str, monkeypatch: pytest.MonkeyPat
     score = [float(at * 7919 % 101) for at in range(len(texts))]
     check_equal(DocumentSet.of(texts, names, score=score), recipe=recipe, keep="max:score")
     check_equal(DocumentSet.of(texts, names), DocumentSet.of(texts[:9], names[:9]), recipe=recipe, keep="longest,last")
+
+
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decide and number clusters by tasks alone."""
+    monkeypatch.setattr(decision, "MAX_DRIVER_LINKS", 0)
+    for limit in ("MAX_DRIVER_REMOVED", "MAX_DRIVER_CLUSTERS"):
+        monkeypatch.setattr(tables, limit, 0)
+
+
+@pytest.mark.usefixtures("no_driver")
+@pytest.mark.parametrize(
+    "options", [{}, {"cluster": "components"}, {"links": "all"}, {"verify": "none"}, {"empty": "drop"}], ids=str
+)
+def test_the_driver_fetches_no_pairs(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor links: nothing but samples and the tables of the result, which have a row for each document at most."""
+    monkeypatch.setattr(PickledTasks, "fetched", 0)
+    texts = chain_texts(20) + star_texts(100, 2) + mixed_texts(60)
+    summary = check_equal(DocumentSet.of(texts), DocumentSet.of(texts[:9]), **options)
+    assert summary["candidates"] > 4 * len(texts)
+    assert "links" in options or PickledTasks.fetched < 2 * len(texts)
+    check_equal(DocumentSet.of(texts, [f"page {at * 7919 % 1009}" for at in range(len(texts))]), **options)
 
 
 @pytest.mark.parametrize("texts", [[], ["one text alone"], ["", None], ["some words are here", "and others"]], ids=repr)

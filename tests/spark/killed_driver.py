@@ -24,7 +24,8 @@ from engines import MINHASH, DocumentSet, Engine, chain_texts, mixed_texts, star
 
 from nearkin.distributed import decision
 from nearkin.distributed import plan as plans
-from nearkin.spark import dedup, engine, results
+from nearkin.distributed import tables as results
+from nearkin.spark import dedup, engine
 from nearkin.spark.engine import Checkpoint
 
 MOMENTS = ("begun", "inside", "written", "listed")

@@ -25,7 +25,8 @@ import nearkin as nk
 from nearkin import errors
 from nearkin.distributed import decision, links
 from nearkin.distributed import plan as plans
-from nearkin.spark import dedup, fingerprint, results, signature
+from nearkin.distributed import tables as results
+from nearkin.spark import dedup, fingerprint, signature
 
 
 def build_session(master: str, folder: str) -> Any:

@@ -12,9 +12,9 @@ import pytest
 from engines import MINHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
 
 from nearkin.distributed import decision
+from nearkin.distributed import tables as results
 from nearkin.distributed.decision import Decision, DocumentHashes
 from nearkin.distributed.links import absorb, components
-from nearkin.spark import results
 from nearkin.spark.engine import Checkpoint
 
 Links = list[tuple[int, int]]

@@ -200,7 +200,7 @@ class Selection:
     Attributes
     ----------
     numbers : (n,) int64
-        Their numbers, ascending; at least one.
+        Their numbers, ascending.
     """
 
     numbers: Numbers
@@ -209,7 +209,7 @@ class Selection:
         """Filter batches with the column number."""
         import pyarrow as pa
 
-        for batch in batches:
+        for batch in batches if len(self.numbers) else ():
             number = to_integers(batch.column("number"))
             # A search in the numbers, which `np.isin` would sort for each batch.
             at = np.minimum(np.searchsorted(self.numbers, number), len(self.numbers) - 1)

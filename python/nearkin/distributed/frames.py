@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import content_hashes
-from nearkin.distributed.documents import scramble, to_integers
+from nearkin.distributed.documents import TASK_ROWS, num_tasks, scramble, to_integers
 from nearkin.errors import OutputError
 from nearkin.progress import Progress
 
@@ -144,6 +144,15 @@ _TYPES = {
 }
 
 
+_NODES = (
+    "Eq:equal NotEq:not_equal Lt:less LtE:less_equal Gt:greater GtE:greater_equal Is:is_null IsNot:is_valid "
+    "And:and_kleene Or:or_kleene Not:invert Add:add Sub:subtract Mult:multiply USub:negate BitAnd:bit_wise_and "
+    "shiftright:shift_right coalesce:coalesce least:min_element_wise greatest:max_element_wise"
+)
+_FUNCTIONS = dict(each.split(":") for each in _NODES.split())
+"""Nodes and functions of expressions, and the names of what computes them."""
+
+
 def sql_schema(columns: str) -> pa.Schema:
     """Return the schema of columns with SQL types, such as `number bigint, text string`."""
     import pyarrow as pa
@@ -154,6 +163,14 @@ def sql_schema(columns: str) -> pa.Schema:
         plain = pa.type_for_alias(_TYPES[kind])
         fields.append((name, pa.list_(plain) if kind.startswith("array") else plain))
     return pa.schema(fields)
+
+
+def plain_strings(table: pa.Table) -> pa.Table:
+    """Return a table with the strings that all readers of Arrow have."""
+    import pyarrow as pa
+
+    kinds = [pa.string() if field.type == pa.large_string() else field.type for field in table.schema]
+    return table.cast(pa.schema(list(zip(table.column_names, kinds, strict=True))))
 
 
 def apply_stage(stage: Stage, columns: str, table: pa.Table) -> pa.Table:
@@ -189,29 +206,12 @@ def evaluate(expression: str, table: pa.Table) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    functions: dict[str, Callable[..., Any]] = {
-        "Eq": pc.equal,
-        "NotEq": pc.not_equal,
-        "Lt": pc.less,
-        "LtE": pc.less_equal,
-        "Gt": pc.greater,
-        "GtE": pc.greater_equal,
-        "Is": lambda left, _: pc.is_null(left),
-        "IsNot": lambda left, _: pc.is_valid(left),
-        "And": pc.and_kleene,
-        "Or": pc.or_kleene,
-        "Not": pc.invert,
-        "Add": pc.add,
-        "Mult": pc.multiply,
-        "USub": pc.negate,
-        "BitAnd": pc.bit_wise_and,
-        "shiftright": pc.shift_right,
-        "coalesce": pc.coalesce,
-        "least": pc.min_element_wise,
-        "greatest": pc.max_element_wise,
-        **{name: partial(pc.cast, target_type=sql_schema(f"x {name}").field(0).type) for name in _TYPES},
-    }
     constants = {"null": pa.scalar(None), "true": pa.scalar(True), "false": pa.scalar(False)}
+
+    def call(name: str, *values: Any) -> Any:
+        if name in _TYPES:
+            return pc.cast(values[0], sql_schema(f"x {name}").field(0).type)
+        return getattr(pc, _FUNCTIONS[name])(*values[: 1 if name in ("Is", "IsNot") else None])
 
     def value(node: Any) -> Any:
         if isinstance(node, ast.Name):
@@ -219,15 +219,14 @@ def evaluate(expression: str, table: pa.Table) -> Any:
         if isinstance(node, ast.Constant):
             return pa.scalar(node.value)
         if isinstance(node, ast.Call):
-            return functions[node.func.id](*map(value, node.args))  # type: ignore[attr-defined]
+            return call(node.func.id, *map(value, node.args))  # type: ignore[attr-defined]
         if isinstance(node, ast.Compare):
-            return functions[type(node.ops[0]).__name__](value(node.left), value(node.comparators[0]))
+            return call(type(node.ops[0]).__name__, value(node.left), value(node.comparators[0]))
         name = type(node.op).__name__
         if isinstance(node, ast.BoolOp):
-            return reduce(functions[name], map(value, node.values))
-        return functions[name](
-            *(value(getattr(node, side)) for side in ("left", "right", "operand") if hasattr(node, side))
-        )
+            return reduce(partial(call, name), map(value, node.values))
+        sides = (getattr(node, side) for side in ("left", "right", "operand") if hasattr(node, side))
+        return call(name, *map(value, sides))
 
     return value(ast.parse(expression, mode="eval").body)
 
@@ -469,6 +468,13 @@ class Frame:
         ]
         return Frame(self.tasks, parts, self.partition, small=self.small)
 
+    def coalesce(self, count: int) -> Frame:
+        """Return `count` parts at most, of rows that were persisted."""
+        if len(self.parts) <= count:
+            return self
+        tables = [tuple(chain.from_iterable(part.tables for part in self.parts[at::count])) for at in range(count)]
+        return Frame(self.tasks, [Part(each) for each in tables])
+
     def count(self) -> int:
         """Return the number of rows."""
         return sum(self.tasks.get([self.tasks.run(count_rows, part.steps, *part.tables) for part in self.parts]))
@@ -515,8 +521,9 @@ class Stages:
     def frame(self, name: str, build: Callable[[], Frame]) -> Frame:
         """Run a stage, and return its rows."""
         self._report(name, len(self.done), None)
-        rows = self._frames[name] = build().persist()
+        rows = build().persist()
         self.done[name] = rows.count()
+        rows = self._frames[name] = rows.coalesce(num_tasks(self.done[name], TASK_ROWS))
         return rows
 
     def table(self, name: str, schema: str, build: Callable[[], pa.Table]) -> Frame:

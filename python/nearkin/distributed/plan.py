@@ -101,8 +101,6 @@ _CELLS = "unit", "number", "`values`", "last", "by", "is_query"
 _CELL_ROWS = "unit bigint, number bigint, values binary, last bigint, by bigint, is_query boolean"
 _MAX_BROADCAST = 2_000_000
 """Rows that are sent to every worker, whose hash table of them has about 100 bytes for each."""
-_MAX_SENT = 1 << 21
-"""Numbers that are sent with the function of a stage."""
 _GROWTH = 4
 """Factor by which the pairs of a document grow from one round to the next."""
 _MAX_ROUNDS = 60
@@ -343,22 +341,13 @@ class Plan:
         """
         return self.broadcast(rows.mapInArrow(distinct_numbers, "number bigint").distinct(), count, integers=True)
 
-    def ids(self, numbers: Numbers) -> pa.ChunkedArray:
-        """Fetch the ids of documents."""
-        import pyarrow as pa
-
-        kind, names = pa.string() if self.id_type == "string" else pa.int64(), self.documents.select("number", "id")
-        if not len(numbers):
-            return pa.chunked_array([], kind)
+    def names(self, numbers: Numbers) -> pa.Table:
+        """Fetch number, id of documents."""
         selected = np.unique(numbers)
-        if len(selected) <= _MAX_SENT:
-            rows = names.mapInArrow(Selection(selected).rows, f"number bigint, id {self.id_type}")
-        else:
-            rows = self.checkpoint.table("named", "number bigint", lambda: pa.table({"number": selected}))
-            rows = rows.join(names, "number").select("number", "id")
-        table = rows.toArrow().sort_by("number")
+        rows = self.documents.select("number", "id")
+        table: pa.Table = rows.mapInArrow(Selection(selected).rows, f"number bigint, id {self.id_type}").toArrow()
         check_read("ids", len(selected), table.num_rows)
-        return table.column("id").cast(kind).take(np.searchsorted(to_integers(table.column("number")), numbers))
+        return table
 
     # Units
 

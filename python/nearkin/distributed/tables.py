@@ -1,8 +1,10 @@
-"""The tables and the summary of a job that runs as tasks."""
+"""Removed documents → clusters, and the summary; for tasks also the tables of the result."""
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +12,29 @@ import numpy as np
 
 from nearkin.dedup.config import DedupConfig
 from nearkin.dedup.summary import Summary
-from nearkin.distributed.documents import to_integers
-from nearkin.distributed.frames import Tasks
+from nearkin.distributed.documents import NUMBER, RANGE, TASK_ROWS, Ranges, num_tasks, to_integers
+from nearkin.distributed.frames import LocalTasks, Stages, Tasks, plain_strings
 from nearkin.distributed.job import Source, TableJob
-from nearkin.distributed.plan import Plan, check_read
+from nearkin.distributed.plan import Plan, Rows, check_read
 from nearkin.distributed.summary import summarize_job
 from nearkin.io.arrow import to_values
-from nearkin.progress import Progress
+from nearkin.progress import Progress, ignore_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MAX_DRIVER_CLUSTERS = 5_000_000
+"""Clusters that the driver numbers: less than 1 GB."""
+MAX_DRIVER_REMOVED = 1 << 19
+"""Removed documents whose clusters the driver builds: their numbers and those of their representatives, 8 MB, are sent
+to every task."""
+_CLUSTERS = "id ID, cluster bigint, representative ID, distance bigint, similarity double, reason string"
+"""The columns of clusters; ID is the type of ids."""
+_REMOVED = "number bigint, rep bigint, similarity double, distance bigint"
+_LINK = "rep", "similarity", "distance"
+_REASONS = np.array(["kept", "exact", "same-letters", "near"])
+_SAMPLE = 1 << 14
+"""Ids that are sampled to split the others into ranges."""
 
 
 @dataclass(frozen=True)
@@ -77,100 +92,152 @@ def deduplicate(
 def build_tables(job: Plan) -> DedupTables:
     """Return the tables of a job that has run."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    config = job.config
-    table, n = cluster_members(job)
-    pairs = table.slice(0, n).select(["id", "representative", "distance", "similarity"])
-    removed = pairs.column("id")
-    clusters = number_clusters(table)
-    if config.links == "all":
-        pairs = job.all_links().toArrow()
-    if config.empty == "drop":
-        removed = pa.chunked_array([*removed.chunks, *job.empty_ids().toArrow().column("id").cast(removed.type).chunks])
-    reasons = _count(clusters, "reason")
-    sizes = list(_count(clusters, "cluster").values())
-    counted = (len(sizes), max(sizes, default=0)), job.count_work(), job.counts["removals"]
-    summary, warnings = summarize_job(config, job.counts, reasons, *counted)
+    rows = build_clusters(job)
+    summary, warnings = summarize(job, rows)
     if warnings:
         summary["warnings"] = warnings
+    clusters = plain_strings(rows.toArrow())
+    is_removed = pc.not_equal(clusters["reason"], "kept")
+    clusters = clusters.append_column("removed", is_removed)
+    clusters = clusters.sort_by([(name, "ascending") for name in ("cluster", "removed", "id")]).drop_columns("removed")
+    pairs = clusters.filter(pc.not_equal(clusters["reason"], "kept"))
+    pairs = pairs.select(["id", "representative", "distance", "similarity"])
+    removed = pairs["id"]
+    if job.config.empty == "drop":
+        empty = plain_strings(job.empty_ids().toArrow())
+        removed = pa.chunked_array([*removed.chunks, *empty["id"].chunks], removed.type)
+    if job.config.links == "all":
+        pairs = plain_strings(job.all_links().toArrow())
     return DedupTables(clusters, pairs, removed, summary)
 
 
-def cluster_members(job: Plan) -> tuple[pa.Table, int]:
-    """Return the documents of clusters for `number_clusters`, the removed ones first, and the number of these."""
-    import pyarrow as pa
-
-    number, representative, similarity, distance, exact = _removed_rows(job)
-    kept = np.unique(representative[representative > 0])
-    names = job.ids(np.concatenate([number, kept, representative]))
-    n, heads = len(number), len(kept)
-    # Reasons by code: 0 kept, 1 exact, 2 same-letters, 3 near.
-    near = np.full(n, 3)
-    if job.config.verify == "jaccard":
-        near[similarity == 1.0] = 2
-    near[exact] = 1
-    rows = {
-        "id": names.slice(0, n + heads),
-        "rep": np.concatenate([representative, kept]),
-        "representative": pa.chunked_array([*names.slice(n + heads).chunks, *names.slice(n, heads).chunks], names.type),
-        "distance": np.concatenate([distance, np.zeros(heads, np.int64)]),
-        "similarity": pa.array(np.concatenate([similarity, np.full(heads, job.equal)]), from_pandas=True),
-        "reason": np.concatenate([near, np.zeros(heads, np.int64)]),
-    }
-    return pa.table(rows), n
+# Clusters
 
 
-def _removed_rows(job: Plan) -> tuple[Any, ...]:
-    """Return number, representative, similarity (NaN for none), distance of the removed documents, and True for copies
-    of a kept one.
+def build_clusters(job: Plan) -> Rows:
+    """Return id, cluster (number from 0, by its smallest id), representative, distance, similarity, reason.
+
+    The rows are those of every document of a cluster, and of every one that is removed for a reference document. If
+    there are few, the driver builds them from rows that it fetches.
     """
-    links = job.matched_links().toArrow().sort_by("right")
-    check_read("links", job.counts["removals"], links.num_rows)
-    by, own, distance = (to_integers(links.column(name)) for name in ("left", "right", "distance"))
-    similarity = np.asarray(links.column("similarity").to_numpy(), np.float64)
-    table = job.copies.where("number > 0").toArrow()
-    copies, originals = (to_integers(table.column(name)) for name in ("number", "original"))
-    at = np.minimum(np.searchsorted(own, originals), max(len(own) - 1, 0))
-    follows = own[at] == originals if len(own) else np.zeros(len(copies), bool)
-    at = at[follows]
-    representatives = originals.copy()
-    similarities, distances = np.full(len(copies), job.equal), np.zeros(len(copies), np.int64)
-    representatives[follows], similarities[follows], distances[follows] = by[at], similarity[at], distance[at]
-    return (
-        np.concatenate([own, copies]),
-        np.concatenate([by, representatives]),
-        np.concatenate([similarity, similarities]),
-        np.concatenate([distance, distances]),
-        np.concatenate([np.zeros(len(own), bool), ~follows]),
-    )
+    point, counts = job.checkpoint, job.counts
+    links = "right AS number", "left AS rep", "similarity", "distance"
+    if counts["removals"] + counts["copies"] <= min(MAX_DRIVER_REMOVED, MAX_DRIVER_CLUSTERS):
+
+        def build() -> pa.Table:
+            local = Stages(LocalTasks(), ignore_progress)
+            removed = local.table("removed", _REMOVED, lambda: job.matched_links().selectExpr(*links).toArrow())
+            check_read("links", counts["removals"], local.done["removed"])
+            copies = local.table("copies", "number bigint, original bigint", job.copies.toArrow)
+
+            def names(numbers: Rows) -> Rows:
+                kind = f"number bigint, id {job.id_type}"
+                return local.table("names", kind, lambda: job.names(to_integers(numbers.toArrow()["number"])))
+
+            return plain_strings(_build_clusters(job, local, removed, copies, names).toArrow())
+
+        return point.table("clusters", _CLUSTERS.replace("ID", job.id_type), build)
+    removed = point.frame("removed", lambda: job.matched_links().selectExpr(*links))
+    check_read("links", counts["removals"], point.done["removed"])
+
+    def names(numbers: Rows) -> Rows:
+        numbers = job.distinct(numbers, 2 * (counts["removals"] + counts["copies"]))
+        return numbers.join(job.documents.select("number", "id"), "number")
+
+    return _build_clusters(job, point, removed, job.copies, names)
 
 
-def _count(table: pa.Table, column: str) -> dict[Any, int]:
-    return {row["values"]: row["counts"] for row in to_values(table.column(column).value_counts())}
+def _build_clusters(job: Plan, point: Any, removed: Rows, copies: Rows, names: Callable[[Rows], Rows]) -> Rows:
+    """Build clusters as stages of `point`.
+
+    Parameters
+    ----------
+    job : Plan
+    point : Persisted
+    removed : rows
+        number, rep (the representative), similarity, distance of documents that are removed for a match.
+    copies : rows
+        number, original.
+    names : function
+        Returns number, id of documents for their numbers.
+    """
+    equal = f"double({'null' if math.isnan(job.equal) else job.equal}) AS similarity", "bigint(0) AS distance"
+    same = "bigint(coalesce(similarity, 0.0) == 1.0)" if job.config.verify == "jaccard" else "bigint(0)"
+    near = f"3 - {same} AS code"
+    # A copy of a removed document has its representative, one of a kept document is exact.
+    copies, originals = copies.where("number > 0"), removed.selectExpr("number AS original", *_LINK)
+    exact = copies.join(originals.select("original"), "original", "left_anti")
+    rows = removed.selectExpr("number", *_LINK, near)
+    rows = rows.union(copies.join(originals, "original").selectExpr("number", *_LINK, near))
+    rows = rows.union(exact.selectExpr("number", "original AS rep", *equal, "bigint(1) AS code"))
+    kept = rows.where("rep > 0").select("rep").distinct()
+    rows = rows.union(kept.selectExpr("rep AS number", "rep", *equal, "bigint(0) AS code"))
+    own = names(rows.select("number").union(rows.selectExpr("rep AS number")))
+    representatives = own.selectExpr("number AS rep", "id AS representative")
+    members = point.frame("members", lambda: rows.join(own, "number").join(representatives, "rep"))
+    numbers = _number_clusters(point, members, "bigint" if job.id_type == "bigint" else "string")
+    numbered = members.join(numbers, "rep").mapInArrow(_name_reasons, _CLUSTERS.replace("ID", job.id_type))
+    return point.frame("clusters", lambda: numbered)
 
 
-_REASONS = np.array(["kept", "exact", "same-letters", "near"])
-
-
-def number_clusters(table: pa.Table) -> pa.Table:
-    """Return the table of clusters, which are numbered by their smallest id."""
+def _name_reasons(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Convert code (0 kept, 1 exact, 2 same-letters, 3 near) and rep to reason."""
     import pyarrow as pa
 
-    by_id = table.sort_by("id")
-    rep = by_id.column("rep").to_numpy()
-    representatives, first = np.unique(rep, return_index=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    cluster = rank[np.searchsorted(representatives, rep)]
-    codes = by_id.column("reason").to_numpy()
-    names = _REASONS[codes].astype(object)
-    old = rep < 0
-    names[old] = names[old] + "-old"
-    columns = {
-        "id": by_id.column("id"),
-        "cluster": cluster,
-        **{name: by_id.column(name) for name in ("representative", "distance", "similarity")},
-        "reason": pa.array(names, pa.string()),
-    }
-    order = np.lexsort((codes != 0, cluster))
-    return pa.table(columns).take(order)
+    names = "id", "cluster", "representative", "distance", "similarity"
+    for batch in batches:
+        reasons = _REASONS[to_integers(batch.column("code"))].astype(object)
+        reasons[to_integers(batch.column("rep")) < 0] += "-old"
+        columns = [*(batch.column(name) for name in names), pa.array(reasons, pa.string())]
+        yield pa.RecordBatch.from_arrays(columns, [*names, "reason"])
+
+
+def _number_clusters(point: Any, members: Rows, id_type: str) -> Rows:
+    """Return rep, cluster: clusters are numbered by their smallest id."""
+    import pyarrow as pa
+
+    smallest = members.groupBy("rep").agg({"id": "min"}).toDF("rep", "id")
+    count = smallest.count()
+
+    def number() -> pa.Table:
+        reps = smallest.toArrow().sort_by("id")["rep"]
+        return pa.table({"rep": reps, "cluster": np.arange(len(reps))})
+
+    if count <= MAX_DRIVER_CLUSTERS:
+        return point.table("cluster-numbers", "rep bigint, cluster bigint", number)
+    # Ranges of ids are sorted by tasks, and each begins where those before it end.
+    sample = smallest.sample(min(1.0, _SAMPLE / count), seed=1).select("id").limit(4 * _SAMPLE).toArrow()
+    tasks = num_tasks(count, TASK_ROWS)
+    ranges, keys = (
+        Ranges.of(to_values(sample["id"]), tasks),
+        smallest.selectExpr("false AS older", "id AS key", "rep AS id"),
+    )
+    rows = keys.mapInArrow(ranges.rows, f"range bigint, older boolean, key {id_type}, id bigint")
+    rows = rows.repartition(2 * tasks, "range")
+    rows = rows.mapInArrow(ranges.number_keys, "id bigint, older boolean, number bigint")
+    places = f"shiftright(number - {NUMBER}, {RANGE.bit_length() - 1}) AS range", f"number & {RANGE - 1} AS rank"
+    ranked = point.frame("cluster-ranks", lambda: rows.selectExpr("id AS rep", *places))
+
+    def starts() -> pa.Table:
+        sizes = ranked.groupBy("range").agg({"rep": "count"}).toDF("range", "n").toArrow().sort_by("range")
+        ends = np.cumsum(to_integers(sizes["n"]))
+        return pa.table({"range": sizes["range"], "start": ends - to_integers(sizes["n"])})
+
+    firsts = point.table("cluster-starts", "range bigint, start bigint", starts)
+    numbered = ranked.join(firsts, "range").selectExpr("rep", "start + rank AS cluster")
+    return point.frame("cluster-numbers", lambda: numbered)
+
+
+# Summary
+
+
+def summarize(job: Plan, clusters: Rows) -> tuple[Summary, list[str]]:
+    """Return the summary of a job that has run, without sources and timings, and its warnings."""
+    by_reason = clusters.groupBy("reason").agg({"id": "count"}).toDF("reason", "n").toArrow()
+    reasons = {row["reason"]: row["n"] for row in to_values(by_reason)}
+    sizes = clusters.groupBy("cluster").agg({"id": "count"}).toDF("cluster", "n")
+    [largest] = to_values(sizes.groupBy().agg({"n": "max"}).toDF("n").toArrow()["n"])
+    counted = (sizes.count(), largest or 0), job.count_work(), job.counts["removals"]
+    return summarize_job(job.config, job.counts, reasons, *counted)

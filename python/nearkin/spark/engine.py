@@ -40,8 +40,6 @@ Session = Any
 _MIN_VERSION = (4, 0)
 _MAX_SENT = 1 << 18
 """Rows that are sent to the engine at once."""
-_MAX_FETCHED = 10_000_000
-"""Rows that are fetched from the engine at once."""
 WRITE_OPTIONS = {
     "compression": "zstd",
     # Of Sail, which otherwise buffers a million rows, and looks for equal texts in a third of the time of writing.
@@ -440,18 +438,6 @@ class RowGuard:
 def _is_absent(error: Exception) -> bool:
     """Return True for an error about a missing or empty folder."""
     return bool(re.search(r"(?i)PATH_NOT_FOUND|does not exist|not found|UNABLE_TO_INFER_SCHEMA|no files", str(error)))
-
-
-def fetch(frame: DataFrame, column: str) -> pa.Table:
-    """Fetch all rows to the driver, in chunks by an integer column, so that no chunk is too large for the engine."""
-    import pyarrow as pa
-
-    F = functions()
-    chunks = max(-(-frame.count() // _MAX_FETCHED), 1)
-    if chunks == 1:
-        return frame.toArrow()
-    chunk = F.pmod(F.col(column), F.lit(chunks))
-    return pa.concat_tables([frame.where(chunk == number).toArrow() for number in range(chunks)])
 
 
 def fetch_rows(frame: DataFrame) -> list[dict[str, Any]]:
