@@ -353,7 +353,7 @@ class DedupCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
         with self.track_time():
             job.count_documents(documents, "id", older=False)
             job.use(documents, texts=documents)
-            clusters = build_tables(job).clusters
+            clusters = build_tables(job)[0].clusters
         removed = clusters.filter(pc.not_equal(clusters.column("reason"), "kept"))
         numbers = to_integers(removed.column("id"))
         kept = job.checkpoint.table("kept", "id bigint", lambda: pa.table({"id": pc.unique(removed["representative"])}))

@@ -60,11 +60,13 @@ def check_equal(
     others = None if reference is None else [reference.shuffled(2)]
     config = engine_config(recipe, **{"keep": "first", **options})
     integer = pa.types.is_integer(table.schema.field("id").type)
-    result = deduplicate(PickledTasks(), blocks, others, "text", "id", config, integer=integer, report=ignore_progress)
+    result, removed = deduplicate(
+        PickledTasks(), blocks, others, "text", "id", config, integer=integer, report=ignore_progress
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         local = run_locally(documents, reference, recipe=recipe, **options)
-    kept = set(documents.ids) - set(result.removed.to_pylist())
+    kept = set(documents.ids) - set(removed.to_pylist())
     check_result(documents, local, result.clusters.to_pylist(), list(kept), result.pairs, result.summary)
     return dict(result.summary)
 

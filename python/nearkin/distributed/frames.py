@@ -318,7 +318,7 @@ def run_steps(steps: Sequence[Step], *tables: pa.Table) -> pa.Table:
 
 def count_rows(steps: Sequence[Step], *tables: pa.Table) -> int:
     """Return the number of rows after steps."""
-    return run_steps(steps, *tables).num_rows
+    return int(run_steps(steps, *tables).num_rows)
 
 
 def split_rows(steps: Sequence[Step], partition: Partition, *tables: pa.Table) -> list[pa.Table]:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nearkin.dedup.config import DedupConfig
-from nearkin.dedup.summary import Summary
+from nearkin.dedup.summary import Summary, describe_counts
 from nearkin.distributed.documents import NUMBER, RANGE, TASK_ROWS, Ranges, num_tasks, to_integers
 from nearkin.distributed.frames import LocalTasks, Stages, Tasks, plain_strings
 from nearkin.distributed.job import Source, TableJob
 from nearkin.distributed.plan import Plan, Rows, check_read
 from nearkin.distributed.summary import summarize_job
+from nearkin.errors import bad_parameter, mismatch, warn_caller
 from nearkin.io.arrow import to_values
-from nearkin.progress import Progress, ignore_progress
+from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,37 +39,46 @@ _SAMPLE = 1 << 14
 
 
 @dataclass(frozen=True)
-class DedupTables:
-    """Results of a job.
+class TableResult:
+    """The result of a deduplication; the columns are those of `nearkin.DedupResult`.
 
     Attributes
     ----------
-    clusters, pairs : pyarrow.Table
-        As in `nearkin.DedupResult`.
-    removed : pyarrow.ChunkedArray
-        Ids of the removed documents.
+    kept : dataset of the engine
+        The rows of the kept documents, with all their columns; lazy, in no order.
+    clusters : pyarrow.Table
+        A row for every document of a cluster of two or more, and for every document removed for a reference document:
+        id, cluster (number from 0, by its smallest id), representative, distance, similarity (null without
+        verification), reason; by cluster, the representative first, and id.
+    pairs : pyarrow.Table
+        Links of removed documents with their representative: id, representative, distance, similarity; with
+        `links="all"` every verified link: left, right, distance, similarity.
     summary : dict
-        With warnings.
+        Counts, recipe, parameters, version and time, as in the file summary.json. `candidates` and `verified` count the
+        work of this job, which is more than that of one machine.
     """
 
+    kept: Any
     clusters: pa.Table
     pairs: pa.Table
-    removed: pa.ChunkedArray
     summary: Summary
+
+    def __repr__(self) -> str:
+        return describe_counts(self.summary)
 
 
 def deduplicate(
     tasks: Tasks,
-    blocks: Any,
-    reference: Any,
+    blocks: Sequence[Any],
+    reference: Sequence[Any] | None,
     text: str,
     id: str,
     config: DedupConfig,
     *,
     integer: bool,
     report: Progress,
-) -> DedupTables:
-    """Deduplicate blocks.
+) -> tuple[TableResult, pa.ChunkedArray]:
+    """Deduplicate blocks; return the result, whose `kept` the engine fills in, and the ids of removed documents.
 
     Parameters
     ----------
@@ -84,13 +94,75 @@ def deduplicate(
     began = time.perf_counter()
     job = TableJob(tasks, config, integer=integer, report=report)
     job.run(Source(blocks, text, id), None if reference is None else Source(reference, text, id))
-    tables = build_tables(job)
-    tables.summary["timings"] = {"total": {"wall": time.perf_counter() - began}}
-    return tables
+    result, removed = build_tables(job)
+    result.summary["timings"] = {"total": {"wall": time.perf_counter() - began}}
+    return result, removed
 
 
-def build_tables(job: Plan) -> DedupTables:
-    """Return the tables of a job that has run."""
+@dataclass(frozen=True)
+class Dataset:
+    """Documents of an engine.
+
+    Attributes
+    ----------
+    name : str
+        The argument.
+    types : mapping
+        Types of Arrow of the columns, by their names.
+    blocks : function
+        Returns references of tables with some columns.
+    """
+
+    name: str
+    types: Mapping[str, Any]
+    blocks: Callable[[list[str]], Sequence[Any]]
+
+    def check(self, text: str, id: str, columns: Sequence[str]) -> str:
+        """Check the columns, and return "integers" or "strings", the kind of ids.
+
+        Raises
+        ------
+        ParameterError
+            A missing column, or one of another type.
+        """
+        import pyarrow as pa
+
+        for name, column in [("text", text), ("id", id), *(("keep", column) for column in columns)]:
+            if column not in self.types:
+                raise bad_parameter(name, repr(column), f"a column of {self.name}: {', '.join(map(repr, self.types))}")
+        kind = self.types[id]
+        if isinstance(kind, pa.DataType) and pa.types.is_integer(kind):
+            return "integers"
+        if isinstance(kind, pa.DataType) and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            return "strings"
+        raise bad_parameter("id", f"the column {id!r} of {kind}", "a column of integers or strings; cast it")
+
+
+def deduplicate_datasets(
+    tasks: Tasks,
+    ds: Dataset,
+    against: Dataset | None,
+    text: str,
+    id: str,
+    config: DedupConfig,
+    progress: ShowProgress,
+) -> tuple[TableResult, pa.ChunkedArray]:
+    """Check datasets, and deduplicate them as `deduplicate` does; raise warnings."""
+    columns = [by.column for by in config.order if by.column]
+    kind = ds.check(text, id, columns)
+    if against is not None and (other := against.check(text, id, ())) != kind:
+        raise mismatch("id", f"{kind} of {ds.name}", f"{other} of against; cast one of them")
+    blocks = ds.blocks(list(dict.fromkeys([text, id, *columns])))
+    others = None if against is None else against.blocks([text, id])
+    with reporting(progress) as report:
+        result = deduplicate(tasks, blocks, others, text, id, config, integer=kind == "integers", report=report)
+    for message in result[0].summary.get("warnings", ()):
+        warn_caller(message)
+    return result
+
+
+def build_tables(job: Plan) -> tuple[TableResult, pa.ChunkedArray]:
+    """Return the result of a job that has run, without kept rows, and the ids of removed documents."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -110,7 +182,7 @@ def build_tables(job: Plan) -> DedupTables:
         removed = pa.chunked_array([*removed.chunks, *empty["id"].chunks], removed.type)
     if job.config.links == "all":
         pairs = plain_strings(job.all_links().toArrow())
-    return DedupTables(clusters, pairs, removed, summary)
+    return TableResult(None, clusters, pairs, summary), removed
 
 
 # Clusters
