@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,13 +20,14 @@ from engines import (
     run_locally,
     star_texts,
 )
+from pyarrow.feather import read_table, write_feather
 
 from nearkin.dedup.config import engine_config
 from nearkin.distributed import decision, plan, tables
-from nearkin.distributed.frames import LocalTasks
+from nearkin.distributed.frames import FileTasks, LocalTasks
 from nearkin.distributed.pairs import choose_tables
 from nearkin.distributed.tables import deduplicate
-from nearkin.errors import InputError
+from nearkin.errors import InputError, OutputError
 from nearkin.progress import ignore_progress
 
 
@@ -160,3 +162,42 @@ def test_options_of_one_machine_are_refused() -> None:
     """Containment has no distributed form."""
     with pytest.raises(ValueError, match=r"nearkin\.dedup has containment"):
         engine_config(None, keep="first", measure="containment")
+
+
+LOSSES = {
+    "gone": lambda path: path.unlink(),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-30]),
+    "with fewer rows": lambda path: write_feather(read_table(path).slice(1), path),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_lost_table_is_an_error(loss: str) -> None:
+    """Wherever it is read."""
+    table = DocumentSet.of(mixed_texts(60), [f"page {at}" for at in range(60)]).shuffled()
+    blocks, config = [table.slice(0, 40), table.slice(40)], engine_config(None, keep="first")
+
+    class Losing(FileTasks):
+        def __init__(self, at: int) -> None:
+            super().__init__()
+            self.at, self.lost, self.written = at, False, 0
+
+        def put(self, value: Any) -> Any:
+            """Lose something of a table before it is read."""
+            reference = super().put(value)
+            self.written += isinstance(value, pa.Table) and value.num_rows > 0
+            if self.written == self.at and not self.lost:
+                self.lost = True
+                LOSSES[loss](Path(reference.path))
+            return reference
+
+    def run(at: int) -> Losing:
+        tasks = Losing(at)
+        deduplicate(tasks, blocks, None, "text", "id", config, integer=False, report=ignore_progress)
+        return tasks
+
+    whole = run(0)
+    assert not [*Path(whole._folder).iterdir()], "files of tables that nothing refers to"
+    for at in range(1, whole.written, whole.written // 5):
+        with pytest.raises(OutputError, match=r"the file .* run again"):
+            run(at)

@@ -18,7 +18,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -228,7 +228,12 @@ def evaluate(expression: str, table: pa.Table) -> Any:
         sides = (getattr(node, side) for side in ("left", "right", "operand") if hasattr(node, side))
         return call(name, *map(value, sides))
 
-    return value(ast.parse(expression, mode="eval").body)
+    return value(_parse(expression))
+
+
+@cache
+def _parse(expression: str) -> ast.expr:
+    return ast.parse(expression, mode="eval").body
 
 
 def sample_rows(fraction: float, seed: int, table: pa.Table) -> pa.Table:
