@@ -28,9 +28,9 @@ class DaskTasks:
 
     def __init__(self) -> None:
         with require_extra("dask", "nearkin.dask"):
-            import distributed
+            from dask.distributed import default_client
         try:
-            self.client = distributed.default_client()
+            self.client = default_client()
         except ValueError as error:
             reason = "no client of Dask is running"
             raise EngineError(f"{reason}; start one: dask.distributed.Client()", reason=reason) from error
