@@ -31,7 +31,7 @@ import numpy as np
 from nearkin._core import set_num_threads
 from nearkin.dedup.config import EngineDedupOptions, engine_config
 from nearkin.distributed.documents import Hashing, to_integers
-from nearkin.distributed.frames import PLACE, FileTable, FileTasks, Frame, Part, apply_stage, sql_schema
+from nearkin.distributed.frames import PLACE, FileTable, FileTasks, Part, TaskFrame, apply_stage, sql_schema
 from nearkin.distributed.job import TableJob, read_block
 from nearkin.distributed.plan import hashed_schema, hashed_source
 from nearkin.distributed.tables import build_tables
@@ -349,9 +349,9 @@ class DedupCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
             else Part((none,))
             for path in paths
         ]
-        documents = Frame(tasks, parts)
+        documents = TaskFrame(tasks, parts)
         with self.track_time():
-            job.count_documents(documents, "id", older=False)
+            job.count_documents(documents, "id", reference=False)
             job.use(documents, texts=documents)
             clusters = build_tables(job)[0].clusters
         removed = clusters.filter(pc.not_equal(clusters.column("reason"), "kept"))

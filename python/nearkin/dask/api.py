@@ -11,12 +11,19 @@ from nearkin.dedup.config import EngineDedupOptions, engine_config
 from nearkin.dedup.verify import Measure
 from nearkin.distributed.tables import Dataset, TableResult, deduplicate_datasets
 from nearkin.errors import EngineError, NearkinError, bad_parameter, check_options, mismatch, require_extra
+from nearkin.io.arrow import to_values
 from nearkin.progress import ShowProgress
 from nearkin.recipe import Recipe
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Unpack
+
+
+class DaskDedupOptions(EngineDedupOptions, total=False):
+    """Options of `dedup`."""
+
+    measure: Measure | None
 
 
 class DaskResult(TableResult):
@@ -87,10 +94,9 @@ def dedup(
     threshold: float | None = None,
     keep: str = "first",
     recipe: Recipe | str | None = None,
-    measure: Measure | None = None,
     against: Any = None,
     progress: ShowProgress = None,
-    **options: Unpack[EngineDedupOptions],
+    **options: Unpack[DaskDedupOptions],
 ) -> DaskResult:
     """Find near-duplicates among the rows of a DataFrame, and keep one of each cluster.
 
@@ -101,7 +107,7 @@ def dedup(
     ----------
     df : dask.dataframe.DataFrame
         Must return the same rows each time, in any order.
-    text, id, threshold, keep, recipe, measure, progress
+    text, id, threshold, keep, recipe, progress
         As for `nearkin.ray.dedup`.
     against : dask.dataframe.DataFrame, optional
         Reference documents, with the columns `text` and `id`: documents that match one of them are removed.
@@ -110,7 +116,7 @@ def dedup(
 
     Other Parameters
     ----------------
-    kind, radius, recall, bands, verify, differ, empty, cluster, links
+    kind, measure, radius, recall, bands, verify, differ, empty, cluster, links
         As for `nearkin.dedup`.
 
     Returns
@@ -128,8 +134,8 @@ def dedup(
     EngineError
         No client, or a task that failed.
     """
-    check_options(dedup, EngineDedupOptions, options)
-    config = engine_config(recipe, threshold=threshold, measure=measure, keep=keep, **options)
+    check_options(dedup, DaskDedupOptions, options)
+    config = engine_config(recipe, threshold=threshold, keep=keep, **options)
     tasks = DaskTasks()
     sides = _dataset(tasks, df, "df"), None if against is None else _dataset(tasks, against, "against")
     result, removed = deduplicate_datasets(tasks, *sides, text, id, config, progress)
@@ -161,4 +167,4 @@ def to_table(frame: Any) -> pa.Table:
 
 def exclude_ids(frame: Any, removed: pa.ChunkedArray, id: str) -> Any:
     """Return the rows of a partition whose ids are not among the removed ones."""
-    return frame[~frame[id].isin(removed.to_pylist())]
+    return frame[~frame[id].isin(to_values(removed))]

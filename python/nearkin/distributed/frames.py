@@ -360,7 +360,7 @@ def join_rows(
     return pa.table(cells)
 
 
-class Frame:
+class TaskFrame:
     """Rows in parts.
 
     Attributes
@@ -379,68 +379,68 @@ class Frame:
     ) -> None:
         self.tasks, self.parts, self.partition, self.small = tasks, list(parts), partition, small
 
-    def _then(self, step: Step, partition: Partition | None = None) -> Frame:
+    def _then(self, step: Step, partition: Partition | None = None) -> TaskFrame:
         parts = [replace(part, steps=(*part.steps, step)) for part in self.parts]
-        return Frame(self.tasks, parts, partition, small=self.small)
+        return TaskFrame(self.tasks, parts, partition, small=self.small)
 
-    def mapInArrow(self, stage: Stage, schema: str) -> Frame:  # noqa: N802
+    def mapInArrow(self, stage: Stage, schema: str) -> TaskFrame:  # noqa: N802
         """Apply a stage to each part."""
         return self._then(partial(apply_stage, stage, schema))
 
-    def selectExpr(self, *columns: str) -> Frame:  # noqa: N802
+    def selectExpr(self, *columns: str) -> TaskFrame:  # noqa: N802
         """Return columns of expressions."""
         kept = self.partition is not None and set(self.partition.keys or ("",)) <= set(columns)
         return self._then(partial(project, columns), self.partition if kept else None)
 
     select = selectExpr
 
-    def toDF(self, *names: str) -> Frame:  # noqa: N802
+    def toDF(self, *names: str) -> TaskFrame:  # noqa: N802
         """Rename all columns."""
         return self._then(partial(rename, names))
 
-    def where(self, condition: str) -> Frame:
+    def where(self, condition: str) -> TaskFrame:
         """Return the rows for which a condition is true."""
         return self._then(partial(select, condition), self.partition)
 
-    def sample(self, fraction: float, seed: int) -> Frame:
+    def sample(self, fraction: float, seed: int) -> TaskFrame:
         """Return a sample of rows."""
         return self._then(partial(sample_rows, fraction, seed))
 
-    def limit(self, count: int) -> Frame:
+    def limit(self, count: int) -> TaskFrame:
         """Return the first rows of each part."""
         return self._then(partial(first_rows, count))
 
-    def hint(self, name: str) -> Frame:
+    def hint(self, name: str) -> TaskFrame:
         """Send all rows to each task of a join."""
-        return Frame(self.tasks, self.parts, self.partition, small=True)
+        return TaskFrame(self.tasks, self.parts, self.partition, small=True)
 
-    def union(self, other: Frame) -> Frame:
+    def union(self, other: TaskFrame) -> TaskFrame:
         """Return the rows of both."""
-        return Frame(self.tasks, [*self.parts, *other.parts])
+        return TaskFrame(self.tasks, [*self.parts, *other.parts])
 
-    def distinct(self) -> Frame:
+    def distinct(self) -> TaskFrame:
         """Return rows that differ."""
         once = self._then(partial(aggregate, None, {}))
         return once._exchange(Partition(None, len(self.parts)))._then(partial(aggregate, None, {}))
 
-    def groupBy(self, *keys: str) -> _Groups:  # noqa: N802
+    def groupBy(self, *keys: str) -> _TaskGroups:  # noqa: N802
         """Return the groups of rows with equal keys."""
-        return _Groups(self, keys)
+        return _TaskGroups(self, keys)
 
-    def repartition(self, count: int, key: str) -> Frame:
+    def repartition(self, count: int, key: str) -> TaskFrame:
         """Return parts of which each has all rows of its keys."""
         return self._exchange(Partition((key,), count))
 
-    def _exchange(self, partition: Partition) -> Frame:
+    def _exchange(self, partition: Partition) -> TaskFrame:
         if self.partition == partition:
             return self
         split = [
             self.tasks.run(split_rows, part.steps, partition, *part.tables, returns=partition.count)
             for part in self.parts
         ]
-        return Frame(self.tasks, [Part(column) for column in zip(*split, strict=True)], partition)
+        return TaskFrame(self.tasks, [Part(column) for column in zip(*split, strict=True)], partition)
 
-    def join(self, other: Frame, on: str | Sequence[str], how: str = "inner") -> Frame:
+    def join(self, other: TaskFrame, on: str | Sequence[str], how: str = "inner") -> TaskFrame:
         """Join rows by columns of both."""
         keys = (on,) if isinstance(on, str) else tuple(on)
         own = [side.partition for side in (self, other) if side.partition is not None and side.partition.keys == keys]
@@ -454,7 +454,7 @@ class Frame:
             rows = sides[small[-1]].persist()
             every = Part(tuple(chain.from_iterable(part.tables for part in rows.parts)))
             partition = sides[1 - small[-1]].partition
-            sides[small[-1]] = Frame(self.tasks, [every] * len(sides[1 - small[-1]].parts))
+            sides[small[-1]] = TaskFrame(self.tasks, [every] * len(sides[1 - small[-1]].parts))
         else:
             partition = own[0] if own else Partition(keys, max(len(self.parts), len(other.parts)))
             sides = [side._exchange(partition) for side in sides]
@@ -463,22 +463,22 @@ class Frame:
             steps = left.steps, right.steps
             tables = *left.tables, *right.tables
             parts.append(Part((self.tasks.run(join_rows, how, keys, steps, len(left.tables), *tables),)))
-        return Frame(self.tasks, parts, partition)
+        return TaskFrame(self.tasks, parts, partition)
 
-    def persist(self) -> Frame:
+    def persist(self) -> TaskFrame:
         """Run all steps."""
         parts = [
             Part((self.tasks.run(run_steps, part.steps, *part.tables),)) if part.steps or len(part.tables) > 1 else part
             for part in self.parts
         ]
-        return Frame(self.tasks, parts, self.partition, small=self.small)
+        return TaskFrame(self.tasks, parts, self.partition, small=self.small)
 
-    def coalesce(self, count: int) -> Frame:
+    def coalesce(self, count: int) -> TaskFrame:
         """Return `count` parts at most, of rows that were persisted."""
         if len(self.parts) <= count:
             return self
         tables = [tuple(chain.from_iterable(part.tables for part in self.parts[at::count])) for at in range(count)]
-        return Frame(self.tasks, [Part(each) for each in tables])
+        return TaskFrame(self.tasks, [Part(each) for each in tables])
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -492,13 +492,13 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class _Groups:
+class _TaskGroups:
     """Rows by keys."""
 
-    frame: Frame
+    frame: TaskFrame
     keys: tuple[str, ...]
 
-    def agg(self, columns: dict[str, str]) -> Frame:
+    def agg(self, columns: dict[str, str]) -> TaskFrame:
         """Aggregate columns: "min", "max", "sum" or "count"."""
         names = *self.keys, *columns
         # The rows of a key are combined before they are sent.
@@ -521,9 +521,9 @@ class Stages:
     def __init__(self, tasks: Tasks, report: Progress) -> None:
         self.tasks, self._report = tasks, report
         self.done: dict[str, int] = {}
-        self._frames: dict[str, Frame] = {}
+        self._frames: dict[str, TaskFrame] = {}
 
-    def frame(self, name: str, build: Callable[[], Frame]) -> Frame:
+    def frame(self, name: str, build: Callable[[], TaskFrame]) -> TaskFrame:
         """Run a stage, and return its rows."""
         self._report(name, len(self.done), None)
         rows = build().persist()
@@ -531,10 +531,12 @@ class Stages:
         rows = self._frames[name] = rows.coalesce(num_tasks(self.done[name], TASK_ROWS))
         return rows
 
-    def table(self, name: str, schema: str, build: Callable[[], pa.Table]) -> Frame:
+    def table(self, name: str, schema: str, build: Callable[[], pa.Table]) -> TaskFrame:
         """Return the rows of a stage that the driver builds as a table."""
-        return self.frame(name, lambda: Frame(self.tasks, [Part((self.tasks.put(build().cast(sql_schema(schema))),))]))
+        return self.frame(
+            name, lambda: TaskFrame(self.tasks, [Part((self.tasks.put(build().cast(sql_schema(schema))),))])
+        )
 
-    def read(self, name: str, schema: str) -> Frame:
+    def read(self, name: str, schema: str) -> TaskFrame:
         """Return the rows of a stage."""
         return self._frames[name]

@@ -15,7 +15,7 @@ import numpy as np
 
 from nearkin.dedup.config import DedupConfig
 from nearkin.distributed.documents import TASK_ROWS, num_tasks
-from nearkin.distributed.frames import PLACE, Frame, Part, Partition, Stages, Tasks, sql_schema
+from nearkin.distributed.frames import PLACE, Part, Partition, Stages, TaskFrame, Tasks, sql_schema
 from nearkin.distributed.plan import Plan, union
 from nearkin.io.frames import text_column
 from nearkin.progress import Progress
@@ -86,24 +86,24 @@ class TableJob(Plan):
             texts.append(self._read(reference, first))
         self.use(*hashed, texts=union(texts))
 
-    def use(self, new: Frame, reference: Frame | None = None, *, texts: Frame) -> None:
+    def use(self, new: TaskFrame, reference: TaskFrame | None = None, *, texts: TaskFrame) -> None:
         """Run all stages on documents that are hashed and counted; the place of `texts` tells their part."""
         count = max(len(texts.parts), num_tasks(self.counts["documents"] + self.counts["older"], TASK_ROWS))
         documents = self.number(new, reference).repartition(count, "number").persist()
         partition = Partition(("place",), len(texts.parts), by_place=True)
-        self.search(documents, Frame(self.tasks, texts.select("place", "text").parts, partition))
+        self.search(documents, TaskFrame(self.tasks, texts.select("place", "text").parts, partition))
 
-    def _hash(self, source: Source, first: int) -> Frame:
+    def _hash(self, source: Source, first: int) -> TaskFrame:
         older = first > 0
         names = (source.text, source.id, *(by.column for by in self.config.order))
-        rows = partial(self.hash, self._read(source, first), names, ", place bigint", older=older)
-        hashed: Frame = self.checkpoint.frame("older" if older else "documents", rows)
-        self.count_documents(hashed, source.id, older=older)
+        rows = partial(self.hash, self._read(source, first), names, ", place bigint", reference=older)
+        hashed: TaskFrame = self.checkpoint.frame("older" if older else "documents", rows)
+        self.count_documents(hashed, source.id, reference=older)
         return hashed
 
-    def _read(self, source: Source, first: int) -> Frame:
+    def _read(self, source: Source, first: int) -> TaskFrame:
         """Return the documents of blocks, which are numbered from `first` on."""
         keys = [(f"key{at}", by.column) for at, by in enumerate(self.config.order) if by.column and not first]
         read = partial(read_block, [("id", source.id), ("text", source.text), *keys], self.id_type)
         blocks = enumerate(source.blocks, first)
-        return Frame(self.tasks, [Part((block,), (partial(read, at),)) for at, block in blocks])
+        return TaskFrame(self.tasks, [Part((block,), (partial(read, at),)) for at, block in blocks])

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Rows = Any
-"""A DataFrame, or a `frames.Frame`."""
+"""A DataFrame, or a `frames.TaskFrame`."""
 
 UNITS = "kind int, left bigint, right bigint, unit bigint, last bigint"
 LINKS = "left bigint, right bigint, similarity double, distance bigint, " + ", ".join(
@@ -247,7 +247,7 @@ class Plan:
 
     # Documents
 
-    def hash(self, rows: Rows, names: tuple[str, ...], further: str = "", hashes: str = "", *, older: bool) -> Rows:
+    def hash(self, rows: Rows, names: tuple[str, ...], further: str = "", hashes: str = "", *, reference: bool) -> Rows:
         """Hash documents; the columns are those of `hashed_schema`, and further ones of `rows`.
 
         Parameters
@@ -258,17 +258,17 @@ class Plan:
             For messages, as of `Hashing`.
         further : str
             Further columns, with their types.
-        older : bool
+        reference : bool
             True for reference documents.
         """
-        hashing = Hashing(self.source, tuple(self.config.order), self.id_type == "bigint", older, names, hashes)
+        hashing = Hashing(self.source, tuple(self.config.order), self.id_type == "bigint", reference, names, hashes)
         return rows.mapInArrow(hashing.rows, hashed_schema(self.id_type) + further)
 
-    def count_documents(self, rows: Rows, id: str, *, older: bool) -> None:
+    def count_documents(self, rows: Rows, id: str, *, reference: bool) -> None:
         """Count hashed documents, and check their dates and ids, whose column in the input is `id`."""
         bits = {"no_text": 62}
         for at, by in enumerate(self.config.order):
-            bits |= {f"missing{at}": at, f"dates{at}": DATES + at} if by.column and not older else {}
+            bits |= {f"missing{at}": at, f"dates{at}": DATES + at} if by.column and not reference else {}
         counts = sum_rows(
             rows,
             documents="bigint(features is not null)",
@@ -277,7 +277,7 @@ class Plan:
             long=f"bigint(length > {LONG})",
             **{name: f"shiftright(missing, {bit}) & 1" for name, bit in bits.items()},
         )
-        if older:
+        if reference:
             self.counts["older"] = counts["documents"]
             counts = {name: self.counts[name] + counts[name] for name in ("characters", "long")}
         self.counts |= counts
@@ -285,7 +285,7 @@ class Plan:
         sizes = rows.groupBy("id").agg({"features": "count"}).toDF("id", "n").where("n > 1").limit(3).toArrow()
         if sizes.num_rows:
             repeated = sorted(zip(*sizes.to_pydict().values(), strict=True))[:3]
-            raise repeated_ids_error(f"ids{' of against' * older}", id, repeated)
+            raise repeated_ids_error(f"ids{' of against' * reference}", id, repeated)
 
     def number(self, new: Rows, reference: Rows | None) -> Rows:
         """Return all hashed documents, numbered by their keys unless numbers follow from ids."""

@@ -348,28 +348,30 @@ class Checkpoint:
         """Return the rows of a stage that the driver builds as a table; `schema` has the SQL types of its columns."""
         if name not in self.done:
             self._report(name)
-            table, mode = build(), "overwrite"
+            # Spark takes the first chunk of each slice.
+            table, mode = build().combine_chunks(), "overwrite"
             for start in range(0, max(table.num_rows, 1), _MAX_SENT):
                 chunk = table.slice(start, _MAX_SENT)
                 rows = self.session.createDataFrame(chunk) if chunk.num_rows else self._no_rows(schema)
                 self._write(rows.write.mode(mode).options(**_STAGE_OPTIONS), self._folder(name))
                 mode = "append"
+            return self._checked(name, schema, table.num_rows)
         return self._checked(name, schema)
 
     def _no_rows(self, schema: str) -> DataFrame:
         columns = (column.split() for column in schema.split(", "))
         return self.session.range(0).selectExpr(*(f"cast(null AS {kind}) AS {name}" for name, kind in columns))
 
-    def _checked(self, name: str, schema: Any) -> DataFrame:
-        """Return the rows of a stage: list a new one, and check that an earlier one still has all its rows."""
+    def _checked(self, name: str, schema: Any, num_rows: int | None = None) -> DataFrame:
+        """Return the rows of a stage: list a new one, and check that it has all its rows if their number is known."""
         files = self._list_files()
         self.check_files(files)
         rows = self.read(name, schema)
         count = rows.count()
+        if count != (expected := self.done.get(name, num_rows)) and expected is not None:
+            raise _lost_rows(self.path, name, count, expected)
         if name not in self.done:
             self._list(name, count, files)
-        elif count != self.done[name]:
-            raise _lost_rows(self.path, name, count, self.done[name])
         return rows
 
     def _list(self, stage: str, rows: int, files: dict[str, Files]) -> None:

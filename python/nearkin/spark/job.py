@@ -142,8 +142,10 @@ class SparkJob(Plan):
             columns.append(F.col(quote(str(self.hashes))).alias("hashes"))
         names = (self.text, self.id, *(by.column for by in order))
         rows = frame.select(*columns)
-        hashed = self._hash_stage(frame, name, lambda: self.hash(rows, names, further, str(self.hashes), older=older))
-        self.count_documents(hashed, self.id, older=older)
+        hashed = self._hash_stage(
+            frame, name, lambda: self.hash(rows, names, further, str(self.hashes), reference=older)
+        )
+        self.count_documents(hashed, self.id, reference=older)
         return hashed
 
     def _hash_stage(self, frame: DataFrame, name: str, build: Callable[[], DataFrame]) -> DataFrame:
