@@ -348,7 +348,7 @@ class Checkpoint:
         """Return the rows of a stage that the driver builds as a table; `schema` has the SQL types of its columns."""
         if name not in self.done:
             self._report(name)
-            # Spark takes the first chunk of each slice.
+            # Spark drops the rows behind an empty chunk.
             table, mode = build().combine_chunks(), "overwrite"
             for start in range(0, max(table.num_rows, 1), _MAX_SENT):
                 chunk = table.slice(start, _MAX_SENT)
