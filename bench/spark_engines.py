@@ -362,7 +362,7 @@ def decide_child(engine: str, cluster: str, links: Path, folder: Path) -> None:
         removals.mkdir()
         pq.write_table(pa.table({"number": decided.removed, "by": decided.by}), removals / "part.parquet")
     else:
-        from nearkin.spark.decision import Decision
+        from nearkin.distributed.decision import Decision
         from nearkin.spark.engine import Checkpoint
 
         session = start_session(engine, folder / "work")

@@ -197,7 +197,7 @@ def set_threads() -> Iterator[Callable[[int], None]]:
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pair each document with one earlier one in the first round of a distributed job, so that there are more."""
-    for module in ("distributed.pairs", "distributed.job", "spark.job"):
+    for module in ("distributed.pairs", "distributed.plan"):
         monkeypatch.setattr(f"nearkin.{module}.MAX_FIRST", 1)
 
 

@@ -51,7 +51,7 @@ def test_every_extra_but_the_engines_is_in_all() -> None:
         pytest.skip("an older build is installed")
     needed = [line for line in metadata.requires("nearkin") or [] if re.search(r"extra == ['\"]all['\"]", line)]
     named = {name for line in needed for name in re.findall(r"\[([\w,]+)\]", line)[0].split(",")}
-    assert named == extras - {"all", "datatrove", "ray", "sail", "spark"}
+    assert named == extras - {"all", "dask", "datatrove", "ray", "sail", "spark"}
 
 
 @pytest.mark.parametrize("hook", ["get_requires_for_build_wheel()", "build_wheel('.')", "build_editable('.')"])

@@ -58,7 +58,7 @@ GROUPS: dict[str, list[str]] = {
     ],
     "Compatibility": ["compat.simhash", "compat.datasketch", "compat.ssdeep"],
     "Modules": [
-        *("ssdeep", "tlsh", "text.edits", "batched", "duckdb", "polars", "ray", "spark", "sklearn"),
+        *("ssdeep", "tlsh", "text.edits", "batched", "dask", "duckdb", "polars", "ray", "spark", "sklearn"),
         *("plot", "io", "report", "errors"),
     ],
     "Settings": ["num_threads", "set_num_threads"],

@@ -31,9 +31,10 @@ import numpy as np
 from nearkin._core import set_num_threads
 from nearkin.dedup.config import EngineDedupOptions, engine_config
 from nearkin.distributed.documents import Hashing, to_integers
-from nearkin.distributed.job import TableJob, hash_block, join_rows
+from nearkin.distributed.frames import PLACE, FileTable, FileTasks, Part, TaskFrame, apply_stage, sql_schema
+from nearkin.distributed.job import TableJob, read_block
+from nearkin.distributed.plan import hashed_schema, hashed_source
 from nearkin.distributed.tables import build_tables
-from nearkin.distributed.tasks import FileTable, LocalTasks, concat
 from nearkin.errors import check_options, input_error, mismatch, require_extra
 from nearkin.families.minhash import signature
 from nearkin.families.simhash import fingerprint
@@ -61,8 +62,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DedupCluster", "DedupFilter", "DedupHash", "Hashes", "NearDuplicates"]
 
-_SHARD = 1 << 40
-"""Documents of a shard: the number of a document is that of its shard, times this, plus its row."""
+_SHARD = 1 << PLACE
+"""Documents of a shard: the id of a document is that of its shard, times this, plus its row, and so is its place."""
+_HASHED = f"{hashed_schema('bigint')}, place bigint"
 
 
 class Hashes(PipelineStep):  # type: ignore[misc, unused-ignore]
@@ -259,9 +261,9 @@ class DedupHash(PipelineStep):  # type: ignore[misc, unused-ignore]
         set_num_threads(1)
         config = _config(type(self), self.options)
         columns = [by.column for by in config.order if by.column]
-        hashing = Hashing(config.candidate_source, tuple(config.order), True, False, ("text", "id", *columns))
-        names = [("id", "id"), ("text", "text"), *((f"key{at}", f"key{at}") for at, by in enumerate(columns))]
-        path, row, totals, writer = f"hashes/{rank:05d}.parquet", 0, {"documents": 0}, None
+        hashing = Hashing(hashed_source(config), tuple(config.order), True, False, ("text", "id", *columns))
+        names = [(name, name) for name in ("id", "text", *(f"key{at}" for at in range(len(columns))))]
+        path, row, writer = f"hashes/{rank:05d}.parquet", 0, None
         with self.folder.open(path, "wb") as file:
             for batch in batched(data, 1000):
                 with self.track_time("batch"):
@@ -271,21 +273,21 @@ class DedupHash(PipelineStep):  # type: ignore[misc, unused-ignore]
                     }
                     for at, column in enumerate(columns):
                         cells[f"key{at}"] = [document.metadata.get(column) for document in batch]
-                    rows, counts = hash_block(pa.table(cells), hashing, names, "int64")
+                    table = read_block(names, "bigint", rank, pa.table(cells))
+                    texts = table.column("text")
                     if config.comparison is None:
-                        at = rows.column_names.index("text")
-                        rows = rows.set_column(at, "text", pa.nulls(len(batch), pa.large_string()))
+                        texts = pa.nulls(len(batch), pa.large_string())
+                    rows = apply_stage(hashing.rows, _HASHED, table)
+                    rows = rows.append_column("text", texts)
                     rows = rows.append_column("name", pa.array([document.id for document in batch], pa.large_string()))
                     if writer is None:
                         writer = pq.ParquetWriter(file, rows.schema, compression="zstd")
                     writer.write_table(rows)
-                for name, count in counts.items():
-                    totals[name] = totals.get(name, 0) + count
                 row += len(batch)
                 self.stat_update(StatHints.total, value=len(batch))
                 yield from batch
             if writer is not None:
-                facts = {"counts": totals, "tasks": world_size, **_facts(config)}
+                facts = {"documents": row, "tasks": world_size, **_facts(config)}
                 writer.add_key_value_metadata({"nearkin": json.dumps(facts)})
                 writer.close()
 
@@ -294,9 +296,8 @@ class DedupCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
     """The second step of a deduplication, in one task: it compares all documents, and lists those that go.
 
     The result is that of `nearkin.dedup` on the documents in the order of shards and rows, with their positions as ids:
-    kept documents, representatives and similarities. The task reads one file of hashes at a time, and holds
-    fingerprints or rows of
-    bands, candidate pairs and their texts.
+    kept documents, representatives and similarities. The task holds one part of the rows at a time, and the others in
+    a temporary folder (`TMPDIR`); texts stay in the files of hashes, except those of candidates.
 
     Parameters
     ----------
@@ -338,22 +339,34 @@ class DedupCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
             for name, value in _facts(config).items():
                 if each[name] != value:
                     raise mismatch(name, f"{each[name]!r} of {path}", f"{value!r} of DedupCluster")
-        job = TableJob(LocalTasks(), config, integer=True, report=ignore_progress)
-        tables = [FileTable(partial(_read_table, self.folder, path)) for path in facts]
+        tasks = FileTasks()
+        job = TableJob(tasks, config, integer=True, report=ignore_progress)
+        # The place of a document has the number of its shard, of which some have no rows.
+        none = sql_schema(f"{_HASHED}, text string, name string").empty_table()
+        parts = [
+            Part((FileTable(partial(_read_table, self.folder, path), path, facts[path]["documents"]),))
+            if path in facts
+            else Part((none,))
+            for path in paths
+        ]
+        documents = TaskFrame(tasks, parts)
         with self.track_time():
-            job.use(tables, [each["counts"] for each in facts.values()])
-            job.search()
-            clusters = build_tables(job, len(tables)).clusters
+            job.count_documents(documents, "id", reference=False)
+            job.use(documents, texts=documents)
+            clusters = build_tables(job)[0].clusters
         removed = clusters.filter(pc.not_equal(clusters.column("reason"), "kept"))
         numbers = to_integers(removed.column("id"))
+        kept = job.checkpoint.table("kept", "id bigint", lambda: pa.table({"id": pc.unique(removed["representative"])}))
+        named = kept.join(documents.select("id", "name"), "id").toArrow().sort_by("id")
+        at = np.searchsorted(to_integers(named["id"]), to_integers(removed["representative"]))
         rows = {
             "row": numbers % _SHARD,
-            "representative": _names(tables, to_integers(removed.column("representative"))),
+            "representative": named["name"].take(at),
             "similarity": removed.column("similarity"),
         }
         everything = pa.table(rows)
         if config.empty == "drop":
-            empty = to_integers(job.empty_ids(blocks=len(tables)))
+            empty = to_integers(job.empty_ids().toArrow().column("id"))
             numbers = np.concatenate([numbers, empty])
             dropped = pa.table({"row": empty % _SHARD})
             everything = pa.concat_tables([everything, dropped], promote_options="default")
@@ -415,7 +428,7 @@ class DedupFilter(PipelineStep):  # type: ignore[misc, unused-ignore]
                 document.metadata |= {"near_duplicate_of": cells["representative"], "similarity": cells["similarity"]}
                 if writer is not None:
                     writer.write(document, rank)
-        expected = 0 if facts is None else facts["counts"]["documents"]
+        expected = 0 if facts is None else facts["documents"]
         if count != expected:
             reason = f"this task read {count:,} documents and DedupHash {expected:,}; use the same reader, and no limit"
             raise input_error(f"shard {rank}", reason)
@@ -442,20 +455,3 @@ def _read_table(folder: DataFolder, path: str) -> pa.Table:
 
     with folder.open(path, "rb") as file:
         return pq.read_table(file)
-
-
-def _names(tables: list[FileTable], numbers: Any) -> list[str]:
-    """Return the ids of datatrove of documents, by their ids in the job."""
-    import pyarrow as pa
-
-    selected = pa.table({"number": np.unique(numbers)})
-    rows = concat(join_rows(_with_ids(table()), selected, ["name"]) for table in tables)
-    names = {row["number"]: row["name"] for row in to_values(rows)}
-    return [names[number] for number in numbers.tolist()]
-
-
-def _with_ids(table: pa.Table) -> pa.Table:
-    """Return a table with ids in place of numbers."""
-    return table.drop_columns("number").rename_columns(
-        ["number" if name == "id" else name for name in table.column_names if name != "number"]
-    )

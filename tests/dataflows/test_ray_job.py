@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,13 +20,14 @@ from engines import (
     run_locally,
     star_texts,
 )
+from pyarrow.feather import read_table, write_feather
 
 from nearkin.dedup.config import engine_config
-from nearkin.distributed import job
+from nearkin.distributed import decision, plan, tables
+from nearkin.distributed.frames import FileTasks, LocalTasks
 from nearkin.distributed.pairs import choose_tables
 from nearkin.distributed.tables import deduplicate
-from nearkin.distributed.tasks import LocalTasks
-from nearkin.errors import InputError
+from nearkin.errors import InputError, OutputError
 from nearkin.progress import ignore_progress
 
 
@@ -35,6 +37,14 @@ class PickledTasks(LocalTasks):
     def run(self, function: Any, *arguments: Any, returns: int | None = None) -> Any:
         """Call a function."""
         return super().run(*pickle.loads(pickle.dumps((function, *arguments))), returns=returns)  # noqa: S301
+
+    fetched = 0
+
+    def get(self, references: Any) -> Any:
+        """Count the rows that the driver fetches."""
+        values = super().get(references)
+        PickledTasks.fetched += sum(each.num_rows for each in values if isinstance(each, pa.Table))
+        return values
 
 
 def check_equal(
@@ -52,13 +62,15 @@ def check_equal(
     others = None if reference is None else [reference.shuffled(2)]
     config = engine_config(recipe, **{"keep": "first", **options})
     integer = pa.types.is_integer(table.schema.field("id").type)
-    tables = deduplicate(PickledTasks(), blocks, others, "text", "id", config, integer=integer, report=ignore_progress)
+    result, removed = deduplicate(
+        PickledTasks(), blocks, others, "text", "id", config, integer=integer, report=ignore_progress
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         local = run_locally(documents, reference, recipe=recipe, **options)
-    kept = set(documents.ids) - set(tables.removed.to_pylist())
-    check_result(documents, local, tables.clusters.to_pylist(), list(kept), tables.pairs, tables.summary)
-    return dict(tables.summary)
+    kept = set(documents.ids) - set(removed.to_pylist())
+    check_result(documents, local, result.clusters.to_pylist(), list(kept), result.pairs, result.summary)
+    return dict(result.summary)
 
 
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
@@ -82,12 +94,34 @@ def test_shapes_that_need_rounds(recipe: str, cluster: str) -> None:
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])
 def test_strings_are_numbered_by_keys(recipe: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ids of strings, and rules that read columns, have numbers from ranges of keys."""
-    monkeypatch.setattr(job, "TASK_ROWS", 20)
+    monkeypatch.setattr(plan, "TASK_ROWS", 20)
     texts = mixed_texts(120)
     names = [f"é{at % 7}{at}" for at in range(len(texts))]
     score = [float(at * 7919 % 101) for at in range(len(texts))]
     check_equal(DocumentSet.of(texts, names, score=score), recipe=recipe, keep="max:score")
     check_equal(DocumentSet.of(texts, names), DocumentSet.of(texts[:9], names[:9]), recipe=recipe, keep="longest,last")
+
+
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decide and number clusters by tasks alone."""
+    monkeypatch.setattr(decision, "MAX_DRIVER_LINKS", 0)
+    for limit in ("MAX_DRIVER_REMOVED", "MAX_DRIVER_CLUSTERS"):
+        monkeypatch.setattr(tables, limit, 0)
+
+
+@pytest.mark.usefixtures("no_driver")
+@pytest.mark.parametrize(
+    "options", [{}, {"cluster": "components"}, {"links": "all"}, {"verify": "none"}, {"empty": "drop"}], ids=str
+)
+def test_the_driver_fetches_no_pairs(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor links: nothing but samples and the tables of the result, which have a row for each document at most."""
+    monkeypatch.setattr(PickledTasks, "fetched", 0)
+    texts = chain_texts(20) + star_texts(100, 2) + mixed_texts(60)
+    summary = check_equal(DocumentSet.of(texts), DocumentSet.of(texts[:9]), **options)
+    assert summary["candidates"] > 4 * len(texts)
+    assert "links" in options or PickledTasks.fetched < 2 * len(texts)
+    check_equal(DocumentSet.of(texts, [f"page {at * 7919 % 1009}" for at in range(len(texts))]), **options)
 
 
 @pytest.mark.parametrize("texts", [[], ["one text alone"], ["", None], ["some words are here", "and others"]], ids=repr)
@@ -128,3 +162,42 @@ def test_options_of_one_machine_are_refused() -> None:
     """Containment has no distributed form."""
     with pytest.raises(ValueError, match=r"nearkin\.dedup has containment"):
         engine_config(None, keep="first", measure="containment")
+
+
+LOSSES = {
+    "gone": lambda path: path.unlink(),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-30]),
+    "with fewer rows": lambda path: write_feather(read_table(path).slice(1), path),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_lost_table_is_an_error(loss: str) -> None:
+    """Wherever it is read."""
+    table = DocumentSet.of(mixed_texts(60), [f"page {at}" for at in range(60)]).shuffled()
+    blocks, config = [table.slice(0, 40), table.slice(40)], engine_config(None, keep="first")
+
+    class Losing(FileTasks):
+        def __init__(self, at: int) -> None:
+            super().__init__()
+            self.at, self.lost, self.written = at, False, 0
+
+        def put(self, value: Any) -> Any:
+            """Lose something of a table before it is read."""
+            reference = super().put(value)
+            self.written += isinstance(value, pa.Table) and value.num_rows > 0
+            if self.written == self.at and not self.lost:
+                self.lost = True
+                LOSSES[loss](Path(reference.path))
+            return reference
+
+    def run(at: int) -> Losing:
+        tasks = Losing(at)
+        deduplicate(tasks, blocks, None, "text", "id", config, integer=False, report=ignore_progress)
+        return tasks
+
+    whole = run(0)
+    assert not [*Path(whole._folder).iterdir()], "files of tables that nothing refers to"
+    for at in range(1, whole.written, whole.written // 5):
+        with pytest.raises(OutputError, match=r"the file .* run again"):
+            run(at)

@@ -12,8 +12,8 @@ import pytest
 
 import nearkin as nk
 from nearkin.dedup.config import DedupConfig
+from nearkin.distributed.frames import LocalTasks
 from nearkin.distributed.job import Source, TableJob
-from nearkin.distributed.tasks import LocalTasks
 from nearkin.errors import MismatchError, ParameterError
 from nearkin.progress import ignore_progress
 
@@ -85,7 +85,7 @@ def test_engines_find_the_same_pairs() -> None:
     table = pa.table({"text": texts, "id": range(len(texts))})
     job.run(Source([table.slice(0, 33), table.slice(33)], "text", "id"), None)
     expected = nk.similarity(texts, range(0, 80, 2), range(1, 80, 2), recipe=weighted)
-    assert sorted(expected.tolist()) == sorted(job.links.column("similarity").to_pylist())
+    assert sorted(expected.tolist()) == sorted(job.links.toArrow().column("similarity").to_pylist())
 
 
 def test_tables_are_part_of_the_recipe() -> None:

@@ -22,7 +22,10 @@ from unittest import mock
 
 from engines import MINHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
 
-from nearkin.spark import decision, dedup, engine, job, plans, results
+from nearkin.distributed import decision
+from nearkin.distributed import plan as plans
+from nearkin.distributed import tables as results
+from nearkin.spark import dedup, engine
 from nearkin.spark.engine import Checkpoint
 
 MOMENTS = ("begun", "inside", "written", "listed")
@@ -87,8 +90,7 @@ def run(folder: Path, name: str, stage: str = "", moment: str = "") -> None:
         warnings.simplefilter("ignore")
         for module, limit in limits:
             setattr(module, limit, 0)
-        for module in (job, plans):
-            vars(module)["MAX_FIRST" if module is job else "MAX_BUCKET"] = 1 if module is job else 20
+        vars(plans).update(MAX_FIRST=1, MAX_BUCKET=20)
         engine._MAX_SENT = 16
         result = dedup(frame, recipe=MINHASH, checkpoint=str(folder / name), progress=report)
         rows = {

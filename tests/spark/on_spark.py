@@ -23,8 +23,10 @@ from engines import MINHASH, SIMHASH, VOCABULARY, DocumentSet, Engine, chain_tex
 
 import nearkin as nk
 from nearkin import errors
-from nearkin.distributed import links
-from nearkin.spark import decision, dedup, fingerprint, job, plans, results, signature
+from nearkin.distributed import decision, links
+from nearkin.distributed import plan as plans
+from nearkin.distributed import tables as results
+from nearkin.spark import dedup, fingerprint, signature
 
 
 def build_session(master: str, folder: str) -> Any:
@@ -97,7 +99,7 @@ def skew(session: Any, folder: str) -> dict[str, Any]:
     texts: list[str | None] = [*boilerplate, *star_texts(120, 3), *mixed_texts(60)]
     small: list[tuple[Any, str, int]] = [
         *((module, "TASK_BYTES", 1 << 13) for module in (plans, links)),
-        *((module, "LONG", 1_000) for module in (plans, links, job)),
+        *((module, "LONG", 1_000) for module in (plans, links)),
         (plans, "MAX_BUCKET", 64),
         (plans, "_BUCKET_SAMPLE", 64),
         (decision, "MAX_DRIVER_LINKS", 0),

@@ -15,9 +15,10 @@ import pytest
 from engines import MINHASH, SIMHASH, DocumentSet, Engine, mixed_texts
 
 import nearkin as nk
+from nearkin.distributed import tables as results
 from nearkin.distributed.links import Verification
 from nearkin.errors import EngineError, InputError, MismatchError, OutputError, ParameterError
-from nearkin.spark import dedup, engine, fingerprint, results, signature
+from nearkin.spark import dedup, engine, fingerprint, signature
 from nearkin.spark.engine import Checkpoint, functions
 
 # Sail joins the thread of a function that raised from the same thread, which gives a warning in a destructor.

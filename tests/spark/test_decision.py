@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 from engines import MINHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
 
+from nearkin.distributed import decision
+from nearkin.distributed import tables as results
+from nearkin.distributed.decision import Decision, DocumentHashes
 from nearkin.distributed.links import absorb, components
-from nearkin.spark import decision, results
-from nearkin.spark.decision import Decision, DocumentHashes
 from nearkin.spark.engine import Checkpoint
 
 Links = list[tuple[int, int]]

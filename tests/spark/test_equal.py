@@ -9,9 +9,10 @@ import pytest
 from engines import MINHASH, OPTIONS, SIMHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
 
 from nearkin.distributed import pairs as unit_pairs
+from nearkin.distributed import plan as plans
 from nearkin.distributed.pairs import choose_tables
 from nearkin.errors import InputError, ParameterError
-from nearkin.spark import SparkResult, dedup, hashes, plans
+from nearkin.spark import SparkResult, dedup, hashes
 
 WORDS = "word:1|count|xxh3|simhash:64"
 
@@ -110,15 +111,15 @@ def test_a_resumed_job_has_the_same_slices(engine: Engine, monkeypatch: pytest.M
     """Members of units are stored under the names of slices, so other slices would not find them."""
     frame = engine.frame(DocumentSet.of(star_texts(90, 5) + chain_texts(40)))
     expected = cluster_rows(dedup(frame, recipe=SIMHASH))
-    verify = plans.Plans.links
+    verify = plans.Plan.verified
 
-    def fail_later(self: plans.Plans, *arguments: Any, **named: Any) -> Any:
+    def fail_later(self: plans.Plan, *arguments: Any, **named: Any) -> Any:
         if "links" in self.checkpoint.done:
             raise RuntimeError("the second round")
         return verify(self, *arguments, **named)
 
     with monkeypatch.context() as patched:
-        patched.setattr(plans.Plans, "links", fail_later)
+        patched.setattr(plans.Plan, "verified", fail_later)
         with pytest.raises(RuntimeError, match="the second round"):
             dedup(frame, recipe=SIMHASH, checkpoint=tmp_path / "job")
     monkeypatch.setattr(unit_pairs, "SLICE", 9)

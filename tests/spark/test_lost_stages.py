@@ -12,8 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from engines import MINHASH, DocumentSet, Engine, mixed_texts
 
+from nearkin.distributed import plan as job
+from nearkin.distributed import tables as results
 from nearkin.errors import OutputError
-from nearkin.spark import dedup, job, results
+from nearkin.spark import dedup
 from nearkin.spark.engine import raise_engine_errors
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

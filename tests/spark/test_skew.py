@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.distributed import links, pairs
+from nearkin.distributed import plan as plans
 from nearkin.distributed.links import Verification
 from nearkin.distributed.pairs import (
     FirstMembers,
@@ -25,7 +26,7 @@ from nearkin.distributed.pairs import (
     UnitCells,
     pack_parcels,
 )
-from nearkin.spark import dedup, job, plans
+from nearkin.spark import dedup
 
 
 def near_texts(count: int) -> list[str]:
@@ -94,7 +95,6 @@ def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(links, "TASK_BYTES", 1 << 15)
     monkeypatch.setattr(links, "LONG", 1_000)
     monkeypatch.setattr(plans, "LONG", 1_000)
-    monkeypatch.setattr(job, "LONG", 1_000)
 
 
 @pytest.mark.usefixtures("small_tasks")
@@ -185,7 +185,7 @@ def test_long_documents_have_tasks_of_their_own(
 ) -> None:
     """Pairs of long texts are spread one by one; by their later document a task would get nine texts or more."""
     monkeypatch.setattr(links, "TASK_BYTES", 10_000)
-    for module in (links, plans, job):
+    for module in (links, plans):
         monkeypatch.setattr(module, "LONG", 10_000)
     gathered: list[int] = []
     verify = Verification._verify
@@ -221,7 +221,7 @@ def test_texts_of_pairs_are_written_once(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Stages after the first one read a table of the texts that they need, and no others."""
-    monkeypatch.setattr(job, "_MANY", 1)
+    monkeypatch.setattr(plans, "_MANY", 1)
     rng = random.Random(6)
     base = rng.choices(VOCABULARY, k=150)
     # They meet in buckets and are too different to match, so that rounds compare each with all earlier ones.
@@ -231,14 +231,14 @@ def test_texts_of_pairs_are_written_once(
     engine.check_equal(DocumentSet.of(texts), checkpoint=str(tmp_path / "rounds"))
     engine.check_equal(DocumentSet.of(texts), checkpoint=str(tmp_path / "heads"), cluster="components")
     monkeypatch.setattr(plans, "PASS_BYTES", 40_000)
-    texts_of = plans.Plans.texts_of
+    texts_of = plans.Plan.texts_of
 
     def explain(*arguments: Any) -> Any:
         rows = texts_of(*arguments)
         rows.explain()
         return rows
 
-    monkeypatch.setattr(plans.Plans, "texts_of", explain)
+    monkeypatch.setattr(plans.Plan, "texts_of", explain)
     engine.check_equal(DocumentSet.of(texts), checkpoint=str(tmp_path / "passes"))
     # The side of a join that Sail keeps in memory comes first: the distinct numbers, not the texts.
     plan = capsys.readouterr().out.splitlines()

@@ -200,7 +200,7 @@ class Selection:
     Attributes
     ----------
     numbers : (n,) int64
-        Their numbers, ascending; at least one.
+        Their numbers, ascending.
     """
 
     numbers: Numbers
@@ -209,7 +209,7 @@ class Selection:
         """Filter batches with the column number."""
         import pyarrow as pa
 
-        for batch in batches:
+        for batch in batches if len(self.numbers) else ():
             number = to_integers(batch.column("number"))
             # A search in the numbers, which `np.isin` would sort for each batch.
             at = np.minimum(np.searchsorted(self.numbers, number), len(self.numbers) - 1)
@@ -289,14 +289,14 @@ class Hashing:
     hashes: str = "hashes"
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Hash batches with the columns id, text, those of the keys, and optionally source and hashes.
+        """Hash batches with the columns id, text, those of the keys, and optionally source, place and hashes.
 
         Yields
         ------
         RecordBatch
             id; number (null if it follows from the key); key (null if there are numbers); content (16 bytes); features;
             length; values; missing (bit i: the document has no value of key i; bit DATES + i: its value is a string
-            with a date; bit 62: no text); source.
+            with a date; bit 62: no text); source and place.
 
         Raises
         ------
@@ -323,8 +323,7 @@ class Hashing:
                 "values": pack_values(values),
                 "missing": pa.array(missing),
             }
-            if "source" in batch.schema.names:
-                columns["source"] = batch.column("source")
+            columns |= {name: batch.column(name) for name in ("source", "place") if name in batch.schema.names}
             yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
     def _hashes(self, batch: pa.RecordBatch) -> tuple[Values, NDArray[Any], NDArray[np.uint64], NDArray[np.uint64]]:

@@ -36,7 +36,7 @@ from nearkin.distributed.documents import (
     to_integers,
     unpack_values,
 )
-from nearkin.errors import bad_parameter, input_error
+from nearkin.errors import input_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,8 +47,6 @@ _PAIRS = 1 << 14
 """Pairs whose values are copied at once."""
 _MAX_CHARACTERS = 1 << 22
 """Characters of texts that are compared at once; their feature sets take up to eight bytes each."""
-MAX_LINKS = 200_000_000
-"""Maximum number of links that the driver decides: 5 GB."""
 _CACHE_BYTES = 32 << 20
 """Bytes of feature sets that are kept for later pairs."""
 
@@ -284,13 +282,6 @@ class Removals:
     by: Numbers
 
 
-def check_links(count: int, threshold: float) -> None:
-    """Raise ParameterError for more links than the driver decides."""
-    if count > MAX_LINKS:
-        allowed = f"up to {MAX_LINKS:,} links, which the driver decides; a larger threshold gives fewer"
-        raise bad_parameter("threshold", f"{threshold} with {count:,} links", allowed)
-
-
 def absorb(left: Numbers, right: Numbers) -> Removals:
     """Keep, then absorb.
 
@@ -334,18 +325,3 @@ def _number_ends(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers, Numbe
     documents, rows = np.unique(np.concatenate([left, right]), return_inverse=True)
     earlier, later = np.split(rows.reshape(-1), 2)
     return documents, earlier, later
-
-
-def find_pairs(right: Any, left: Any, requested_right: Any, requested_left: Any) -> Any:
-    """Return the positions of pairs among pairs sorted by right, then left."""
-    start = np.searchsorted(right, requested_right, side="left")
-    end = np.searchsorted(right, requested_right, side="right")
-    # A document has few links, so skip the others one by one, for all pairs at once.
-    at = start.copy()
-    while True:
-        before = np.zeros(0, bool)
-        if len(left):
-            before = (at < end) & (left[np.minimum(at, len(left) - 1)] < requested_left)
-        if not before.any():
-            return at
-        at[before] += 1

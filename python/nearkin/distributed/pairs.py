@@ -509,15 +509,22 @@ class UnitCells:
     """Rows of units that are too large for a task → rows of cells, of which each has two pieces of a unit.
 
     A cell is a pair of pieces: it has the queries of one and the indexed documents of the other, so all pairs meet.
+
+    Attributes
+    ----------
+    size : int
+        Maximum number of documents of a piece, on average.
     """
 
+    size: int
+
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Convert unit, number, values, last, by, is_query and pieces (null: the unit is whole) to the first six."""
+        """Convert unit, number, values, last, by, is_query and n (null: the unit is whole) to the first six."""
         import pyarrow as pa
 
         for batch in batches:
-            pieces = batch.column("pieces").fill_null(1).to_numpy()
-            whole = batch.drop_columns(["pieces"])
+            pieces = -(-to_integers(batch.column("n").fill_null(1)) // self.size)
+            whole = batch.drop_columns(["n"])
             units, numbers = (to_integers(batch.column(name)) for name in ("unit", "number"))
             is_query = batch.column("is_query").to_numpy(zero_copy_only=False)
             own = scramble(numbers) % pieces.astype(np.uint64)

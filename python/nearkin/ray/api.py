@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from nearkin.dedup.config import DedupConfig, EngineDedupOptions, engine_config
-from nearkin.dedup.summary import Summary, describe_counts
+from nearkin.dedup.config import EngineDedupOptions, engine_config
 from nearkin.dedup.verify import Measure
-from nearkin.distributed.tables import deduplicate
-from nearkin.errors import bad_parameter, check_options, mismatch, warn_caller
-from nearkin.progress import ShowProgress, reporting
+from nearkin.distributed.tables import Dataset, TableResult, deduplicate_datasets
+from nearkin.errors import bad_parameter, check_options
+from nearkin.progress import ShowProgress
 from nearkin.ray.engine import RayTasks, raise_engine_errors
 from nearkin.recipe import Recipe
 
@@ -20,33 +18,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-@dataclass(frozen=True)
-class RayResult:
-    """The result of a deduplication; the columns are those of `nearkin.DedupResult`.
-
-    Attributes
-    ----------
-    kept : ray.data.Dataset
-        The rows of the kept documents, with all their columns; lazy, in no order.
-    clusters : pyarrow.Table
-        A row for every document of a cluster of two or more, and for every document removed for a reference document:
-        id, cluster (number from 0, by its smallest id), representative, distance, similarity (null without
-        verification), reason; by cluster, the representative first, and id.
-    pairs : pyarrow.Table
-        Links of removed documents with their representative: id, representative, distance, similarity; with
-        `links="all"` every verified link: left, right, distance, similarity.
-    summary : dict
-        Counts, recipe, parameters, version and time, as in the file summary.json. `candidates` and `verified` count the
-        work of this job, which is more than that of one machine.
-    """
-
-    kept: Any
-    clusters: pa.Table
-    pairs: pa.Table
-    summary: Summary
-
-    def __repr__(self) -> str:
-        return describe_counts(self.summary)
+class RayResult(TableResult):
+    """The result of a deduplication: `kept` is a `ray.data.Dataset`."""
 
 
 def dedup(
@@ -113,27 +86,15 @@ def dedup(
     check_options(dedup, EngineDedupOptions, options)
     config = engine_config(recipe, threshold=threshold, measure=measure, keep=keep, **options)
     tasks = RayTasks()
-    names = list(dict.fromkeys([text, id, *(by.column for by in config.order if by.column)]))
     with raise_engine_errors():
-        kind = _id_type(ds, text, id, config, "ds")
-        if against is not None and (other := _id_type(against, text, id, None, "against")) != kind:
-            raise mismatch("id", f"{kind} of ds", f"{other} of against; cast one of them")
-        blocks = ds.select_columns(names).to_arrow_refs()
-        others = None if against is None else against.select_columns([text, id]).to_arrow_refs()
-    with reporting(progress) as report:
-        integer = kind == "integers"
-        tables = deduplicate(tasks, blocks, others, text, id, config, integer=integer, report=report)
-    for message in tables.summary.get("warnings", ()):
-        warn_caller(message)
-    exclude = partial(exclude_ids, tasks.put(tables.removed), id)
+        sides = _dataset(ds, "ds"), None if against is None else _dataset(against, "against")
+        result, removed = deduplicate_datasets(tasks, *sides, text, id, config, progress)
+    exclude = partial(exclude_ids, tasks.put(removed), id)
     kept = ds.map_batches(exclude, batch_format="pyarrow")
-    return RayResult(kept, tables.clusters, tables.pairs, tables.summary)
+    return RayResult(kept, result.clusters, result.pairs, result.summary)
 
 
-def _id_type(ds: Any, text: str, id: str, config: DedupConfig | None, argument: str) -> str:
-    """Check the columns of a dataset, and return "integers" or "strings"."""
-    import pyarrow as pa
-
+def _dataset(ds: Any, argument: str) -> Dataset:
     if not hasattr(ds, "map_batches") or not hasattr(ds, "to_arrow_refs"):
         kind = f"{type(ds).__module__}.{type(ds).__qualname__}"
         raise bad_parameter(
@@ -141,16 +102,7 @@ def _id_type(ds: Any, text: str, id: str, config: DedupConfig | None, argument: 
         )
     schema = ds.schema()
     types = {} if schema is None else dict(zip(schema.names, schema.types, strict=True))
-    keys = [] if config is None else [("keep", by.column) for by in config.order if by.column]
-    for name, column in [("text", text), ("id", id), *keys]:
-        if column not in types:
-            raise bad_parameter(name, repr(column), f"a column of {argument}: {', '.join(map(repr, types))}")
-    kind = types[id]
-    if isinstance(kind, pa.DataType) and pa.types.is_integer(kind):
-        return "integers"
-    if isinstance(kind, pa.DataType) and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        return "strings"
-    raise bad_parameter("id", f"the column {id!r} of {kind}", "a column of integers or strings; cast it")
+    return Dataset(argument, types, lambda columns: ds.select_columns(columns).to_arrow_refs())
 
 
 def exclude_ids(removed: Any, id: str, batch: pa.Table) -> pa.Table:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,8 +40,6 @@ Session = Any
 _MIN_VERSION = (4, 0)
 _MAX_SENT = 1 << 18
 """Rows that are sent to the engine at once."""
-_MAX_FETCHED = 10_000_000
-"""Rows that are fetched from the engine at once."""
 WRITE_OPTIONS = {
     "compression": "zstd",
     # Of Sail, which otherwise buffers a million rows, and looks for equal texts in a third of the time of writing.
@@ -351,28 +348,30 @@ class Checkpoint:
         """Return the rows of a stage that the driver builds as a table; `schema` has the SQL types of its columns."""
         if name not in self.done:
             self._report(name)
-            table, mode = build(), "overwrite"
+            # Spark drops the rows behind an empty chunk.
+            table, mode = build().combine_chunks(), "overwrite"
             for start in range(0, max(table.num_rows, 1), _MAX_SENT):
                 chunk = table.slice(start, _MAX_SENT)
                 rows = self.session.createDataFrame(chunk) if chunk.num_rows else self._no_rows(schema)
                 self._write(rows.write.mode(mode).options(**_STAGE_OPTIONS), self._folder(name))
                 mode = "append"
+            return self._checked(name, schema, table.num_rows)
         return self._checked(name, schema)
 
     def _no_rows(self, schema: str) -> DataFrame:
         columns = (column.split() for column in schema.split(", "))
         return self.session.range(0).selectExpr(*(f"cast(null AS {kind}) AS {name}" for name, kind in columns))
 
-    def _checked(self, name: str, schema: Any) -> DataFrame:
-        """Return the rows of a stage: list a new one, and check that an earlier one still has all its rows."""
+    def _checked(self, name: str, schema: Any, num_rows: int | None = None) -> DataFrame:
+        """Return the rows of a stage: list a new one, and check that it has all its rows if their number is known."""
         files = self._list_files()
         self.check_files(files)
         rows = self.read(name, schema)
         count = rows.count()
+        if count != (expected := self.done.get(name, num_rows)) and expected is not None:
+            raise _lost_rows(self.path, name, count, expected)
         if name not in self.done:
             self._list(name, count, files)
-        elif count != self.done[name]:
-            raise _lost_rows(self.path, name, count, self.done[name])
         return rows
 
     def _list(self, stage: str, rows: int, files: dict[str, Files]) -> None:
@@ -443,18 +442,6 @@ def _is_absent(error: Exception) -> bool:
     return bool(re.search(r"(?i)PATH_NOT_FOUND|does not exist|not found|UNABLE_TO_INFER_SCHEMA|no files", str(error)))
 
 
-def fetch(frame: DataFrame, column: str) -> pa.Table:
-    """Fetch all rows to the driver, in chunks by an integer column, so that no chunk is too large for the engine."""
-    import pyarrow as pa
-
-    F = functions()
-    chunks = max(-(-frame.count() // _MAX_FETCHED), 1)
-    if chunks == 1:
-        return frame.toArrow()
-    chunk = F.pmod(F.col(column), F.lit(chunks))
-    return pa.concat_tables([frame.where(chunk == number).toArrow() for number in range(chunks)])
-
-
 def fetch_rows(frame: DataFrame) -> list[dict[str, Any]]:
     """Fetch a few rows, as dicts."""
     rows: list[dict[str, Any]] = to_values(frame.toArrow())
@@ -472,8 +459,3 @@ def unused_name(name: str, names: list[str]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def union(frames: list[DataFrame]) -> DataFrame:
-    """Return the rows of all frames."""
-    return reduce(lambda rows, frame: rows.union(frame), frames)

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from nearkin.distributed.documents import TASK_BYTES, TASK_ROWS
 from nearkin.distributed.pairs import PAIR_SECONDS, PART_ROWS, num_parts
+from nearkin.distributed.plan import MAX_PASSES, count_passes, union
 from nearkin.errors import InputError, bad_parameter, check_count
 from nearkin.spark.columns import check_text
-from nearkin.spark.engine import DataFrame, fetch_rows, functions, quote, union
-from nearkin.spark.plans import MAX_PASSES, count_passes
+from nearkin.spark.engine import DataFrame, fetch_rows, functions, quote
 from nearkin.theory import banding_probability
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable
-from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,14 @@ from typing import Any
 from nearkin._core import __version__
 from nearkin.dedup.config import DedupConfig
 from nearkin.distributed.documents import (
-    DATES,
-    Hashing,
-    check_dates,
     content_rows,
     direct_numbers,
     is_direct,
-    repeated_ids_error,
 )
-from nearkin.distributed.links import LONG
-from nearkin.distributed.pairs import MAX_FIRST
+from nearkin.distributed.plan import Plan
 from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, mismatch
 from nearkin.progress import Progress
 from nearkin.spark.columns import check_text, column_type
-from nearkin.spark.decision import Decision
 from nearkin.spark.engine import (
     Checkpoint,
     DataFrame,
@@ -39,15 +32,8 @@ from nearkin.spark.engine import (
     quote,
     raise_engine_errors,
     spark_session,
-    union,
 )
-from nearkin.spark.plans import Plans
 
-_GROWTH = 4
-"""Factor by which the pairs of a document grow from one round to the next."""
-_MAX_ROUNDS = 60
-_MANY = 1 << 20
-"""Documents whose texts take longer to read than another stage."""
 _LAYOUT = 5
 """Version of the columns and passes of stages: 2 has no texts in the first one, 3 has larger parts of buckets, 4 finds
 texts by number if numbers follow from ids, 5 lists the files of stages."""
@@ -55,25 +41,8 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "float", "double", "string", "date", "timestamp", "timestamp_ntz", "boolean")
 
 
-class SparkJob:
-    """One deduplication.
-
-    Attributes
-    ----------
-    documents : DataFrame
-        After `run`: all documents, hashed and numbered.
-    copies : DataFrame
-        After `run`: number, original of documents with the content of an earlier one.
-    removals : DataFrame
-        After `run`: number, by of documents that are removed for another one.
-    links : DataFrame
-        After `run`: left, right, similarity, distance of the pairs that match.
-    """
-
-    documents: DataFrame
-    copies: DataFrame
-    removals: DataFrame
-    links: DataFrame
+class SparkJob(Plan):
+    """One deduplication, whose rows are DataFrames."""
 
     def __init__(
         self,
@@ -88,50 +57,25 @@ class SparkJob:
         report: Progress,
     ) -> None:
         self.session = spark_session(df)
-        self.is_spark = is_spark(self.session)
+        spark = is_spark(self.session)
         self.df, self.against, self.text, self.id = df, against, text, id
-        self.config, self.source, self.hashes = config, source, hashes
+        self.config, self.source_column, self.hashes = config, source, hashes
         self.F = functions()
-        self.equal = float(config.candidate_source.equal)
-        self.id_type = self._check_columns()
-        self.direct = is_direct(config.order, integer=self.id_type == "bigint")
+        id_type = self._check_columns()
         check_workers(self.session)
         self.resumable = checkpoint is not None
-        self.checkpoint = Checkpoint(
+        point = Checkpoint(
             self.session, _checkpoint_folder(checkpoint), self._digest(), lambda stage: report(stage, 0, None)
         )
-        self.checkpoint.check()
-        self.plans = Plans(self.checkpoint, config, self.is_spark)
+        point.check()
+        text_key = ("number",) if is_direct(config.order, integer=id_type == "bigint") else ("id", "older")
+        super().__init__(point, config, id_type, text_key, hints=spark, in_memory=not spark)
 
     def run(self) -> None:
         """Run all stages up to the removed documents."""
-        documents = self._hash_documents()
-        plans, point = self.plans, self.checkpoint
-        copies = point.frame("copies", lambda: plans.copies(documents))
-        plans.counts["copies"] = point.done["copies"]
-        searched = plans.searched(documents, copies)
-        plans.counts["searched"] = plans.counts["documents"] + plans.counts["older"] - plans.counts["copies"]
-        if not plans.by_bands:
-            searched = point.frame("searched", lambda: plans.searched(documents, copies))
-            plans.choose_units(searched)
-        passes = 1 if self.is_spark else plans.num_unit_passes
-        parts = [partial(plans.first_pairs, searched, passes, at) for at in range(passes)]
-        units = union([point.frame(_pass_name("units", passes, at), part) for at, part in enumerate(parts)])
-        # Near-duplicates share several bands.
-        pairs = point.frame("candidates", lambda: plans.select_pairs(units).distinct())
-        members = plans.select_members(units)
-        count, plans.counts["members"] = point.done["candidates"], members.count()
-        texts = self._texts()
-        if self._num_passes(count) > 1:
-            ends = [pairs.select(self.F.col(side).alias("number")) for side in ("left", "right")]
-            rows = 2 * count + plans.counts["members"]
-            texts = self._store_texts("texts", documents, union([*ends, members.select("number")]), rows) or texts
-        links = [self._verify(documents, texts, pairs, count, "links")]
-        removals = self._decide(links, "first")
-        if plans.counts["members"]:
-            removals = self._run_rounds(documents, searched, texts, members, pairs, links, removals)
-        self.removals, self.links = removals, _select_links(links).distinct()
-        self.documents, self.copies = documents, copies
+        new = self._hash(self.df, "documents")
+        reference = None if self.against is None else self._hash(self.against, "older")
+        self.search(self.number(new, reference), self._read_texts())
 
     # Checks
 
@@ -144,8 +88,8 @@ class SparkJob:
                 kind = column_type(self.df, key.column, "keep")
                 if kind not in _NUMBERS and not kind.startswith("decimal"):
                     raise bad_parameter("keep", f"the column {key.column!r} of {kind}", "numbers, dates or strings")
-        if self.source is not None:
-            column_type(self.df, self.source, "source")
+        if self.source_column is not None:
+            column_type(self.df, self.source_column, "source")
         if self.against is not None:
             spark_session(self.against, "against")
             check_text(self.against, self.text, "against")
@@ -177,54 +121,32 @@ class SparkJob:
             config.recipe.digest,
             repr(sorted(config.candidate_source.summary().items(), key=str)),
             repr(options),
-            repr((config.links, self.text, self.id, self.source, self.hashes)),
+            repr((config.links, self.text, self.id, self.source_column, self.hashes)),
             repr(self.df.dtypes),
             repr(None if against is None else against.dtypes),
         ]
         return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
-    def _check_distinct(self, rows: DataFrame, name: str) -> None:
-        """Raise InputError for repeated ids."""
-        F = self.F
-        repeated = rows.groupBy("id").agg(F.count("features").alias("n")).where("n > 1").limit(3).toArrow()
-        if repeated.num_rows:
-            raise repeated_ids_error(name, self.id, [*zip(*repeated.to_pydict().values(), strict=True)])
-
     # Documents
 
-    def _hash_documents(self) -> DataFrame:
-        """Hash and number all documents."""
-        F, plans, keys = self.F, self.plans, self.config.order
-
-        def build(frame: DataFrame, *, reference: bool) -> Callable[[], DataFrame]:
-            columns = self._text_columns()
-            source = self.source is not None and not reference
-            if not reference:
-                columns += [F.col(quote(by.column)).alias(f"key{at}") for at, by in enumerate(keys) if by.column]
-            if source:
-                columns.append(F.col(quote(str(self.source))).cast("string").alias("source"))
-            names = (self.text, self.id, *(by.column for by in keys))
-            hashing = Hashing(plans.source, tuple(keys), self.id_type == "bigint", reference, names, str(self.hashes))
-            if self.hashes in frame.columns:
-                columns.append(F.col(quote(str(self.hashes))).alias("hashes"))
-            return lambda: plans.hash(frame.select(*columns), hashing, self.id_type, source=source)
-
-        new = self._hash_stage(self.df, "documents", build(self.df, reference=False))
-        counts = _count_rows(new, [by.column for by in keys])
-        plans.counts.update(documents=counts.pop("rows"), older=0, **counts)
-        check_dates(keys, plans.counts)
-        self._check_distinct(new, "ids")
-        columns = ["id", "number", "key", "content", "features", "length", "values"]
-        documents = new.select(*columns, F.lit(False).alias("older"))
-        if self.against is not None:
-            reference = self._hash_stage(self.against, "older", build(self.against, reference=True))
-            counts = _count_rows(reference, [])
-            plans.counts["older"] = counts["rows"]
-            for name in ("characters", "long"):
-                plans.counts[name] += counts[name]
-            self._check_distinct(reference, "ids of against")
-            documents = documents.union(reference.select(*columns, F.lit(True).alias("older")))
-        return plans.number(documents, direct=self.direct)
+    def _hash(self, frame: DataFrame, name: str) -> DataFrame:
+        """Hash documents, or reference documents."""
+        F, order, older = self.F, self.config.order, name == "older"
+        columns, further = self._text_columns(), ""
+        if not older:
+            columns += [F.col(quote(by.column)).alias(f"key{at}") for at, by in enumerate(order) if by.column]
+        if self.source_column is not None and not older:
+            columns.append(F.col(quote(self.source_column)).cast("string").alias("source"))
+            further = ", source string"
+        if self.hashes in frame.columns:
+            columns.append(F.col(quote(str(self.hashes))).alias("hashes"))
+        names = (self.text, self.id, *(by.column for by in order))
+        rows = frame.select(*columns)
+        hashed = self._hash_stage(
+            frame, name, lambda: self.hash(rows, names, further, str(self.hashes), reference=older)
+        )
+        self.count_documents(hashed, self.id, reference=older)
+        return hashed
 
     def _hash_stage(self, frame: DataFrame, name: str, build: Callable[[], DataFrame]) -> DataFrame:
         """Run a stage that hashes documents; if an earlier call ran it, check that the documents are the same."""
@@ -266,7 +188,7 @@ class SparkJob:
         id, text = (self.F.col(quote(name)) for name in (self.id, self.text))
         return [id.cast(self.id_type).alias("id"), text.alias("text")]
 
-    def _texts(self) -> DataFrame:
+    def _read_texts(self) -> DataFrame:
         """Return the texts of all documents, which are read again for those of pairs.
 
         The other columns are id and older, or the number if it follows from the id, which saves a join.
@@ -291,126 +213,7 @@ class SparkJob:
         if name != "documents":
             return [self.id]
         keys = [by.column for by in self.config.order if by.column]
-        return [self.id, *keys, *([] if self.source is None else [self.source])]
-
-    # Links and decisions
-
-    def _num_passes(self, count: int) -> int:
-        """Return the number of passes in which pairs are verified."""
-        return 1 if self.is_spark else self.plans.num_passes(count)
-
-    def _store_texts(self, name: str, documents: DataFrame, numbers: DataFrame, count: int) -> DataFrame | None:
-        """Write the texts of documents that several stages read, `count` at most; None if the input is as good.
-
-        Stages read all texts to find those of their pairs, so a table of a part of them is faster from the second stage
-        on.
-        """
-        if self.config.comparison is None or 2 * count > self.plans.counts["searched"]:
-            return None
-        return self.checkpoint.frame(name, lambda: self.plans.texts_of(documents, self._texts(), numbers, count))
-
-    def _verify(
-        self,
-        documents: DataFrame,
-        texts: DataFrame,
-        pairs: DataFrame,
-        count: int,
-        name: str,
-        *,
-        all_match: bool = False,
-    ) -> DataFrame:
-        """Verify pairs, in several passes if the engine would keep too many of their texts in memory at once."""
-        F, passes = self.F, self._num_passes(count)
-
-        def build(at: int) -> DataFrame:
-            own = pairs if passes == 1 else pairs.where(F.pmod(F.col("right"), F.lit(passes)) == at)
-            return self.plans.links(documents, texts, own, -(-count // passes), all_match=all_match)
-
-        names = [_pass_name(name, passes, at) for at in range(passes)]
-        return union([self.checkpoint.frame(each, partial(build, at)) for at, each in enumerate(names)])
-
-    def _run_rounds(
-        self,
-        documents: DataFrame,
-        searched: DataFrame,
-        texts: DataFrame,
-        members: DataFrame,
-        verified: DataFrame,
-        links: list[DataFrame],
-        removals: DataFrame,
-    ) -> DataFrame:
-        """Verify pairs that may still change the decision, until there are none."""
-        point, plans = self.checkpoint, self.plans
-        if plans.by_bands and 4 * plans.counts["members"] <= plans.counts["searched"]:
-            # A round compares members only; it need not read all documents.
-            rows = partial(plans.member_documents, documents, members)
-            documents = searched = point.frame("member-documents", rows)
-        max_pairs = 4 * MAX_FIRST
-        for number in range(1, _MAX_ROUNDS):
-            build = partial(plans.open_pairs, searched, members, removals, max_pairs)
-            units = point.frame(f"units-{number}", build)
-            if not point.done[f"units-{number}"]:
-                return removals
-            pairs = plans.select_pairs(units).distinct()
-            pairs = point.frame(f"pairs-{number}", partial(pairs.join, verified, ["left", "right"], "left_anti"))
-            count = point.done[f"pairs-{number}"]
-            if not count and not plans.has_more(units):
-                return removals
-            if count:
-                if number == 1 and "texts" not in point.done and plans.counts["documents"] >= _MANY:
-                    own = members.select("number")
-                    texts = self._store_texts("member-texts", documents, own, plans.counts["members"]) or texts
-                links.append(self._verify(documents, texts, pairs, count, f"links-{number}"))
-                verified = verified.union(pairs)
-                removals = self._decide(links, f"round-{number}")
-            max_pairs *= _GROWTH
-        raise RuntimeError(f"the decision did not settle in {_MAX_ROUNDS} rounds")
-
-    def _decide(self, links: list[DataFrame], name: str) -> DataFrame:
-        """Return number, by of the removed documents."""
-        rows = _select_links(links).select("left", "right")
-        removals = Decision(self.checkpoint, self.config.cluster, name).removals(rows)
-        self.plans.counts["removals"] = self.checkpoint.done[f"{name}-removals"]
-        return removals
-
-    def matched_links(self) -> DataFrame:
-        """Return left, right, similarity, distance of links: one for each removed document and its representative."""
-        F = self.F
-        ends = self.removals.select(F.col("by").alias("left"), F.col("number").alias("right"))
-        links = self.links
-        if self.config.cluster == "components":
-            # A member of a component often has no link to the first one.
-            count = self.plans.counts["removals"]
-            heads = self._verify(self.documents, self._texts(), ends, count, "links-heads", all_match=True)
-            links = _select_links([heads]).distinct()
-        return links.join(self.plans.broadcast(ends, self.plans.counts["removals"]), ["left", "right"], "left_semi")
-
-    def removed(self) -> DataFrame:
-        """Return number, rep (the representative), similarity, distance of the removed documents."""
-        F, point, rows = self.F, self.checkpoint, self.matched_links()
-        columns = F.col("right").alias("number"), F.col("left").alias("rep"), "similarity", "distance"
-        removed = point.frame("removed", lambda: rows.select(*columns))
-        check_read("links", self.plans.counts["removals"], point.done["removed"])
-        return removed
-
-
-def check_read(noun: str, expected: int, num_rows: int) -> None:
-    """Raise LookupError unless all rows about removed documents were read again."""
-    if num_rows != expected:
-        raise LookupError(
-            f"{num_rows:,} of {expected:,} {noun} of removed documents were read again: the documents under "
-            "checkpoint= changed while the job ran; give this run a folder of its own"
-        )
-
-
-def _pass_name(name: str, passes: int, at: int) -> str:
-    """Return the name of the stage of a pass."""
-    return name if passes == 1 else f"{name}-pass-{at}"
-
-
-def _select_links(links: list[DataFrame]) -> DataFrame:
-    """Return the links among the rows of stages."""
-    return union(links).where("right is not null").select("left", "right", "similarity", "distance")
+        return [self.id, *keys, *([] if self.source_column is None else [self.source_column])]
 
 
 def _checkpoint_folder(checkpoint: str | PathLike[str] | None) -> str:
@@ -424,29 +227,6 @@ def _checkpoint_folder(checkpoint: str | PathLike[str] | None) -> str:
     check_name(checkpoint)
     path = fspath(checkpoint)
     return str(Path(path).expanduser()) if path.startswith("~") else path
-
-
-def _count_rows(rows: DataFrame, columns: list[str]) -> dict[str, int]:
-    """Count rows, characters, and rows without features, without a text, and without a value of each key."""
-    F = functions()
-
-    def count(condition: Any, name: str) -> Any:
-        return F.sum(condition.cast("bigint")).alias(name)
-
-    def count_bit(bit: int, name: str) -> Any:
-        return count(F.col("missing").bitwiseAND(F.lit(1 << bit)) != 0, name)
-
-    sums = [
-        F.count("features").alias("rows"),
-        count(F.col("features") == 0, "without_features"),
-        F.sum("length").alias("characters"),
-        count_bit(62, "no_text"),
-        count(F.col("length") > LONG, "long"),
-    ]
-    for at, name in enumerate(columns):
-        if name:
-            sums += [count_bit(at, f"missing{at}"), count_bit(DATES + at, f"dates{at}")]
-    return {name: value or 0 for name, value in fetch_rows(rows.agg(*sums))[0].items()}
 
 
 def _hex_contents(rows: DataFrame) -> DataFrame:

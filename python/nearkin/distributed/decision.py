@@ -1,4 +1,4 @@
-"""Links → removed documents, as rounds of DataFrames; the driver decides what is small.
+"""Links → removed documents, as rounds of a plan; the driver decides what is small.
 
 **Absorption.** Keep, then absorb keeps the lexicographically first independent set of the links, in the order of
 numbers. A document is decided once all its earlier neighbors are:
@@ -26,18 +26,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.distributed.documents import Numbers, to_batches, to_integers
 from nearkin.distributed.links import absorb, components, first_of_components
-from nearkin.spark.engine import Checkpoint, DataFrame, functions, union
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Rows = Any
+"""As of `plan`."""
 MAX_DRIVER_LINKS = 5_000_000
 """Links that the driver decides: about half a gigabyte."""
 REMOVALS = "number bigint, by bigint"
@@ -51,35 +53,35 @@ class Decision:
 
     Attributes
     ----------
-    checkpoint : Checkpoint
+    checkpoint : plan.Persisted
     cluster : {"absorb", "components"}
     name : str
         Prefix of its stages.
     """
 
-    checkpoint: Checkpoint
+    checkpoint: Any
     cluster: str
     name: str
 
-    def removals(self, links: DataFrame) -> DataFrame:
+    def removals(self, links: Rows) -> Rows:
         """Return number, by of the removed documents.
 
         Parameters
         ----------
-        links : DataFrame
+        links : Rows
             left, right: linked documents, the earlier one left; each link once or more.
         """
         if links.count() <= MAX_DRIVER_LINKS:
             return self._stage("removals", REMOVALS, lambda: self._decide_on_driver(links))
         return self._find_components(links) if self.cluster == "components" else self._absorb(links)
 
-    def _stage(self, name: str, schema: str, build: Callable[[], pa.Table]) -> DataFrame:
+    def _stage(self, name: str, schema: str, build: Callable[[], pa.Table]) -> Rows:
         return self.checkpoint.table(f"{self.name}-{name}", schema, build)
 
-    def _frame(self, name: str, build: Callable[[], DataFrame]) -> DataFrame:
+    def _frame(self, name: str, build: Callable[[], Rows]) -> Rows:
         return self.checkpoint.frame(f"{self.name}-{name}", build)
 
-    def _decide_on_driver(self, links: DataFrame) -> pa.Table:
+    def _decide_on_driver(self, links: Rows) -> pa.Table:
         """Return number, by."""
         import pyarrow as pa
 
@@ -89,29 +91,30 @@ class Decision:
 
     # Absorption
 
-    def _absorb(self, links: DataFrame) -> DataFrame:
+    def _absorb(self, links: Rows) -> Rows:
         rest, removed, at = links, [], 0
         while not at or rest.count() > MAX_DRIVER_LINKS:
             at += 1
             own, rest = self._absorb_first(rest, at)
             removed.append(own)
         removed.append(self._stage("rest", REMOVALS, lambda: self._decide_on_driver(rest)).select("number"))
-        return self._frame("removals", lambda: _first_kept(links, union(removed)))
+        every = reduce(lambda rows, other: rows.union(other), removed)
+        return self._frame("removals", lambda: _first_kept(links, every))
 
-    def _absorb_first(self, links: DataFrame, at: int) -> tuple[DataFrame, DataFrame]:
+    def _absorb_first(self, links: Rows, at: int) -> tuple[Rows, Rows]:
         """Return the documents that a round removes (number), and the links that it leaves."""
-        left, right = links.select("left").distinct(), links.select("right").distinct()
-        kept = left.join(right.withColumnRenamed("right", "left"), "left", "left_anti")
+        left, right = links.select("left").distinct(), links.selectExpr("right AS left").distinct()
+        kept = left.join(right, "left", "left_anti")
         removed = links.join(kept, "left").selectExpr("right AS number").distinct()
         removed = self._frame(f"removed-{at}", lambda: removed)
-        decided = kept.union(removed).withColumnRenamed("number", "left")
+        decided = kept.union(removed.selectExpr("number AS left"))
         rest = links.join(decided, "left", "left_anti")
-        rest = rest.join(removed.withColumnRenamed("number", "right"), "right", "left_anti")
+        rest = rest.join(removed.selectExpr("number AS right"), "right", "left_anti")
         return removed, self._frame(f"links-{at}", lambda: rest.select("left", "right").distinct())
 
     # Components
 
-    def _find_components(self, links: DataFrame) -> DataFrame:
+    def _find_components(self, links: Rows) -> Rows:
         joined, rest, at = None, links, 0
         while joined is None or rest.count() > MAX_DRIVER_LINKS:
             at += 1
@@ -122,29 +125,27 @@ class Decision:
         joined = self._follow(joined, last, at + 1)
         return self._frame("removals", lambda: _first_members(joined))
 
-    def _join_neighbors(self, links: DataFrame, at: int) -> DataFrame:
+    def _join_neighbors(self, links: Rows, at: int) -> Rows:
         """Return number, target: what each document joins in a round."""
         hashes = DocumentHashes(at)
-        both = links.select("left", "right").union(links.select("right", "left"))
+        both = links.select("left", "right").union(links.selectExpr("right AS left", "left AS right"))
         # The engine combines the rows of a document before it sends them, however many neighbors it has.
         rows = both.mapInArrow(hashes.rows, "number bigint, hash bigint").groupBy("number").agg({"hash": "min"})
         rows = rows.toDF("number", "hash")
         return self._frame(f"joined-{at}", lambda: rows.mapInArrow(hashes.targets, _TARGETS))
 
-    def _follow(self, joined: DataFrame, targets: DataFrame, at: int) -> DataFrame:
+    def _follow(self, joined: Rows, targets: Rows, at: int) -> Rows:
         """Return number, target, where targets that joined others are replaced by these."""
-        F = functions()
         later = targets.selectExpr("number AS target", "target AS later")
-        rows = joined.join(later, "target", "left").select("number", F.coalesce("later", "target").alias("target"))
+        rows = joined.join(later, "target", "left").selectExpr("number", "coalesce(later, target) AS target")
         return self._frame(f"targets-{at}", lambda: rows)
 
-    def _contract(self, links: DataFrame, targets: DataFrame, at: int) -> DataFrame:
+    def _contract(self, links: Rows, targets: Rows, at: int) -> Rows:
         """Return the links between the targets of both ends."""
-        F = functions()
         left = targets.selectExpr("number AS left", "target AS a")
         right = targets.selectExpr("number AS right", "target AS b")
-        ends = links.join(left, "left").join(right, "right").where("a <> b")
-        rows = ends.select(F.least("a", "b").alias("left"), F.greatest("a", "b").alias("right")).distinct()
+        ends = links.join(left, "left").join(right, "right").where("a != b")
+        rows = ends.selectExpr("least(a, b) AS left", "greatest(a, b) AS right").distinct()
         return self._frame(f"links-{at}", lambda: rows)
 
 
@@ -204,13 +205,13 @@ def _undo_shift(mixed: NDArray[np.uint64], shift: int) -> NDArray[np.uint64]:
     return state
 
 
-def _fetch_links(links: DataFrame) -> tuple[Numbers, Numbers]:
+def _fetch_links(links: Rows) -> tuple[Numbers, Numbers]:
     table = links.toArrow()
     left, right = (np.asarray(table.column(name), np.int64) for name in ("left", "right"))
     return left, right
 
 
-def _label_on_driver(links: DataFrame) -> pa.Table:
+def _label_on_driver(links: Rows) -> pa.Table:
     """Return number, target: the first document of the component of each, reference documents too."""
     import pyarrow as pa
 
@@ -218,17 +219,14 @@ def _label_on_driver(links: DataFrame) -> pa.Table:
     return pa.table({"number": numbers, "target": first})
 
 
-def _first_kept(links: DataFrame, removed: DataFrame) -> DataFrame:
+def _first_kept(links: Rows, removed: Rows) -> Rows:
     """Return number, by of removed documents, by their first kept neighbor."""
-    F = functions()
-    own = links.join(removed.withColumnRenamed("number", "right"), "right", "left_semi")
-    kept = own.join(removed.withColumnRenamed("number", "left"), "left", "left_anti")
-    return kept.groupBy("right").agg(F.min("left").alias("by")).selectExpr("right AS number", "by")
+    own = links.join(removed.selectExpr("number AS right"), "right", "left_semi")
+    kept = own.join(removed.selectExpr("number AS left"), "left", "left_anti")
+    return kept.groupBy("right").agg({"left": "min"}).toDF("number", "by")
 
 
-def _first_members(joined: DataFrame) -> DataFrame:
+def _first_members(joined: Rows) -> Rows:
     """Return number, by of all new documents but the first of each component."""
-    F = functions()
-    first = joined.groupBy("target").agg(F.min("number").alias("by"))
-    rows = joined.join(first, "target").where("number <> by AND number >= 0")
-    return rows.select("number", "by")
+    first = joined.groupBy("target").agg({"number": "min"}).toDF("target", "by")
+    return joined.join(first, "target").where("number != by and number >= 0").select("number", "by")
