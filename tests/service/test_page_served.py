@@ -154,21 +154,26 @@ def test_a_store_without_texts_says_so(browser: Browser, tmp_path: Path, kept: s
         visit.wait("#document-no-text", "this store keeps none")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_of_patterns(browser: Browser, texts: Path, tmp_path: Path, scheme: str) -> None:
+def check_schemes(visit: Visit) -> None:
+    """Check that a page fits its window and that axe finds no fault, in light and in dark colors."""
+    for scheme in ("light", "dark"):
+        visit.page.emulate_media(color_scheme=scheme)
+        assert (0, []) == (visit.overflow(), visit.faults())
+
+
+def test_the_page_of_patterns(browser: Browser, texts: Path, tmp_path: Path) -> None:
     """Templates with counts over time, on a phone too; without patterns it says so."""
     lines = [f"took {n} ms" for n in range(60)] + ["<b>user</b> \u202elogged in"] * 30
     days = [f"2026-11-{1 + n % 20:02}T10:00:00Z" for n in range(90)]
     nk.LogTemplates().fit(lines, days).save(tmp_path / "patterns")
-    options: dict[str, Any] = {"width": 320, "color_scheme": scheme, "bypass_csp": True, "path": "/page/patterns.html"}
+    options: dict[str, Any] = {"width": 320, "bypass_csp": True, "path": "/page/patterns.html"}
     served = ("--patterns", str(tmp_path / "patterns"))
     with serving(texts, *served) as service, visiting(browser, service.url, **options) as visit:
         visit.wait("#about", "2 patterns of 90 lines")
         visit.wait("section:nth-of-type(1) h2", "took {int} ms")
         visit.wait("section:nth-of-type(1) figcaption", "20 days from 2026-11-01 to 2026-11-20; at most 3 items a day")
         visit.wait("section:nth-of-type(2) h2", "<b>user<")
-        assert 0 == visit.overflow()
-        assert [] == visit.faults()
+        check_schemes(visit)
     with serving(texts) as service, visiting(browser, service.url, **options) as visit:
         visit.wait("#about", "start the service with --patterns FILE")
     nk.UrlPatterns().fit([f"/搜索%2F{n}" for n in range(9)]).save(tmp_path / "urls")
@@ -197,13 +202,11 @@ def test_patterns_without_a_store_are_the_first_page(browser: Browser, tmp_path:
         visit.wait("section:nth-of-type(1) h2", "took {int} ms")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_of_routes_fits_a_phone_and_axe_finds_no_fault(browser: Browser, texts: Path, scheme: str) -> None:
-    options: dict[str, Any] = {"width": 320, "color_scheme": scheme, "bypass_csp": True}
+def test_the_page_of_routes_fits_a_phone_and_axe_finds_no_fault(browser: Browser, texts: Path) -> None:
+    options: dict[str, Any] = {"width": 320, "bypass_csp": True}
     with serving(texts) as service, visiting(browser, service.url, path="/docs", **options) as visit:
         visit.wait("h1", "routes")
-        assert 0 == visit.overflow()
-        assert [] == visit.faults()
+        check_schemes(visit)
 
 
 def test_a_name_that_is_bound_to_this_machine_reads_nothing(browser: Browser, texts: Path) -> None:
