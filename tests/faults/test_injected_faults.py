@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,29 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from driver import SAVERS
 
 HERE = Path(__file__).parent
 FILES = ("hamming, strings, scan", "bands", "digests", "vectors, codes", "family of bits", "IDF")
-STORES = (
-    "store create",
-    "store add",
-    "pages add",
-    "store replace",
-    "store remove",
-    "store expire",
-    "store merge",
-    "store erase",
-    "store backup",
-    "store dedup",
-    "store dedup over",
-    "files add",
-    "files dedup",
-    "files merge",
-    "vectors create",
-    "vectors merge",
-    "minhash merge",
-    "tlsh merge",
-)
+STORES = [name for name in SAVERS if re.match("(store|pages|files|vectors|minhash|tlsh) ", name)]
 SLOW_SAVERS = ("dedup parquet", "dedup jsonl.gz", "dedup jsonl.zst", "dedup csv")
 
 
