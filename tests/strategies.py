@@ -8,6 +8,19 @@ import numpy as np
 from hypothesis import strategies as st
 
 import nearkin as nk
+from nearkin.families import (
+    ITQ,
+    BitSampling,
+    CrossPolytope,
+    Family,
+    Hyperplane,
+    KernelLSH,
+    PStable,
+    RandomFourier,
+    ShiftInvariant,
+    SparseSimHash,
+    SphericalHash,
+)
 
 HASHES = (
     "xxh3",
@@ -23,6 +36,33 @@ HASHES = (
     "jenkins64",
     "one_at_a_time",
 )
+FAMILIES: dict[str, Family] = {
+    "hyperplane": Hyperplane(70, seed=1),
+    "hyperplane-centred": Hyperplane(64, center=True, orthogonal=True, seed=2),
+    "hyperplane-hadamard": Hyperplane(None, center=True, orthogonal="hadamard", seed=2),
+    "hyperplane-hadamards": Hyperplane(200, orthogonal="hadamard", seed=2),
+    "hyperplane-dense": Hyperplane(200, center=True, orthogonal="dense", seed=2),
+    "pstable-l2": PStable("l2", 2.0, 21, seed=3),
+    "pstable-l1": PStable("l1", hashes=21, seed=4),
+    "cross-polytope": CrossPolytope(5, seed=5),
+    "cross-polytope-matrix": CrossPolytope(4, dims=9, last_dims=5, group=2, rotation="gaussian", seed=6),
+    "spherical": SphericalHash(24, mean_tolerance=0.5, std_tolerance=0.5, seed=7),
+    "spherical-kmeans": SphericalHash(70, start="kmeans", stop="strict", mean_tolerance=0.9, std_tolerance=0.9, seed=8),
+    "itq": ITQ(20, seed=9),
+    "shift-invariant": ShiftInvariant(70, seed=10),
+    "shift-invariant-laplacian": ShiftInvariant(33, kernel="laplacian", dither=False, seed=11),
+    "kernel-rbf": KernelLSH(70, anchors=80, seed=12),
+    "kernel-laplacian": KernelLSH(20, kernel="laplacian", anchors=50, seed=13),
+    "kernel-polynomial": KernelLSH(20, kernel="polynomial", anchors=50, seed=14),
+    "kernel-cosine": KernelLSH(20, kernel="cosine", anchors=50, seed=15),
+    "bit-sampling-l1": BitSampling(70, limits="auto", seed=16),
+    "sparse-signs": SparseSimHash(70, seed=17),
+    "sparse-gaussian": SparseSimHash(70, projection="gaussian", seed=18),
+    "sparse-mixed": SparseSimHash(130, projection="mixed", seed=19),
+    "random-fourier": RandomFourier(22, seed=20),
+    "random-fourier-phase": RandomFourier(21, kernel="laplacian", form="phase", seed=21),
+}
+"""Families of vectors of every kind and option; a test fits them to vectors of its own."""
 WIDTHS = (1, 5, 32, 63, 64, 65, 100, 128, 192, 1024)
 
 MIXED = (

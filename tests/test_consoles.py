@@ -16,6 +16,8 @@ import pytest
 from consoles import FIXED, NEEDS, ROOT, differences, pages, session, steps
 
 QUICK = ("docs/contains.md", "docs/kinds.md")
+FIRST = "docs/index.md"
+"""Its commands are those of README.md, which run."""
 shell = pytest.mark.skipif(not hasattr(os, "fork") or shutil.which("sh") is None, reason="for a POSIX shell")
 
 
@@ -50,14 +52,14 @@ def test_light_pages_print_what_they_show(name: str, tmp_path: Path) -> None:
 
 
 @shell
-@pytest.mark.parametrize("name", [name for name in pages() if name not in QUICK])
+@pytest.mark.parametrize("name", [name for name in pages() if name not in (*QUICK, FIRST)])
 def test_commands_print_what_the_page_shows(name: str, tmp_path: Path, warm: Path) -> None:
     check(name, tmp_path, warm)
 
 
 def test_the_first_page_of_the_site_shows_what_the_readme_shows() -> None:
     """Each command of docs/index.md is in README.md, with the same output."""
-    first, readme = (steps((ROOT / name).read_text(encoding="utf-8")) for name in ("docs/index.md", "README.md"))
+    first, readme = (steps((ROOT / name).read_text(encoding="utf-8")) for name in (FIRST, "README.md"))
     assert [] == [step for step in first if step not in readme]
 
 

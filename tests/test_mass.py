@@ -124,6 +124,7 @@ def folder_of(path: Path) -> str:
     return "/".join(parts[: 4 if parts[:2] in (("crates", "nearkin-base"), ("crates", "nearkin-core")) else 3])
 
 
+@cache
 def python_trees() -> dict[Path, ast.Module]:
     """Return the syntax tree of each Python file of the package."""
     paths = [path for path in sizes() if path.parts[0] == "python"]

@@ -46,6 +46,9 @@ def test_place_by_place() -> None:
     # It calls this the minimum edit distance, which is 2: "yo" is inserted.
     assert (2, 2) == distances(ONE, TWO)
     assert 2 == alignments(ONE, TWO).cost
+    similarities = nk.compare(ONE, TWO).similarities
+    assert (1 - 2 / 22, 1 - 2 / 12) == pytest.approx((similarities["indel"], similarities["levenshtein"]), abs=1e-12)
+    assert 1 - 2 / 22 == pytest.approx(float(nk.similarity([ONE, TWO], [0], [1], measure="indel")[0]), abs=1e-12)
 
 
 def test_ngrams_of_words() -> None:

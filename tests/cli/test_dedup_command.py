@@ -76,14 +76,6 @@ def test_the_summary_on_a_terminal_says_what_happened(corpus: Path, tmp_path: Pa
     assert "" == call("dedup", corpus, "-o", tmp_path / "quiet", "-q").err
 
 
-def test_a_second_run_removes_nothing(tmp_path: Path) -> None:
-    """A run over its own output removes no document of the sample corpus."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    assert 0 == call("dedup", ROOT / "samples/licences.jsonl.gz", "-o", first, "--id-column", "id", "-q").code
-    assert 0 == call("dedup", first / "kept.jsonl.gz", "-o", second, "--id-column", "id", "-q").code
-    assert 0 == summary(second)["removed"]
-
-
 def test_threads_and_doors_give_the_same_answer(tmp_path: Path) -> None:
     """One thread, the default number of threads and the Python call agree on the sample corpus."""
     sample = ROOT / "samples/licences.jsonl.gz"

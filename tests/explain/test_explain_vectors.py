@@ -16,7 +16,6 @@ from nearkin.errors import InputError, MismatchError, NotFittedError, ParameterE
 from nearkin.explain import explain
 from nearkin.explain.vectors import VectorSteps
 from nearkin.families import (
-    ITQ,
     BitSampling,
     CrossPolytope,
     Family,
@@ -24,32 +23,12 @@ from nearkin.families import (
     KernelLSH,
     PStable,
     RandomFourier,
-    ShiftInvariant,
     SparseSimHash,
     SphericalHash,
 )
+from strategies import FAMILIES
 
-FAMILIES: dict[str, Family] = {
-    "hyperplane": Hyperplane(70, seed=1),
-    "hyperplane-centred": Hyperplane(64, center=True, orthogonal=True, seed=2),
-    "pstable-l2": PStable("l2", 2.0, 21, seed=3),
-    "pstable-l1": PStable("l1", hashes=21, seed=4),
-    "cross-polytope": CrossPolytope(5, seed=5),
-    "cross-polytope-matrix": CrossPolytope(4, dims=9, last_dims=1, group=2, rotation="gaussian", seed=6),
-    "spherical": SphericalHash(24, mean_tolerance=0.9, std_tolerance=0.9, seed=7),
-    "itq": ITQ(20, seed=9),
-    "shift-invariant": ShiftInvariant(70, seed=10),
-    "shift-invariant-laplacian": ShiftInvariant(33, kernel="laplacian", dither=False, seed=11),
-    "kernel-rbf": KernelLSH(70, anchors=80, seed=12),
-    "kernel-cosine": KernelLSH(20, kernel="cosine", anchors=50, seed=15),
-    "bit-sampling-l1": BitSampling(70, limits="auto", seed=16),
-    "sparse-signs": SparseSimHash(70, seed=17),
-    "sparse-gaussian": SparseSimHash(70, projection="gaussian", seed=18),
-    "sparse-mixed": SparseSimHash(130, projection="mixed", heavy=0.5, seed=19),
-    "random-fourier": RandomFourier(22, seed=20),
-    "random-fourier-phase": RandomFourier(21, kernel="laplacian", form="phase", seed=21),
-}
-LEARNED = ("spherical", "itq", "random-fourier", "random-fourier-phase")
+LEARNED = ("spherical", "spherical-kmeans", "itq", "random-fourier", "random-fourier-phase")
 """Families without a law."""
 
 

@@ -137,7 +137,7 @@ def corpus(shared: Path, name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", CORPORA)
-@pytest.mark.parametrize("limit", [400_000, pytest.param(10**12, marks=pytest.mark.slow)], ids=["sample", "whole"])
+@pytest.mark.parametrize("limit", [100_000, pytest.param(10**12, marks=pytest.mark.slow)], ids=["sample", "whole"])
 def test_preset_equals_the_package_on_real_corpora(shared: Path, name: str, limit: int) -> None:
     """A sample spread over the corpus is compared with the package, or with plain Python if it overflows."""
     texts = list(corpus(shared, name))

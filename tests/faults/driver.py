@@ -1,17 +1,21 @@
-"""Inject every fault into one saver; run by the tests with the library of `shim.c` preloaded.
+"""Inject every fault into savers; run by the tests with the library of `shim.c` preloaded.
 
-    LD_PRELOAD=shim.so python driver.py SAVER WORK_FOLDER [--every N]
+    LD_PRELOAD=shim.so python driver.py
 
-A saver changes a folder from an old state to a new one. The driver counts its system calls once. Then, for every kind
-of call and every n, a forked child starts from the old state, makes the n-th call fail, and runs the saver. The folder
-must then have the old or the new state; the error must be one of nearkin or of the system; and a run without a fault
-must end in the new state and leave no extra files.
+Each line of standard input is a JSON object: a saver, an empty folder, and of how many calls one is tried. A saver
+changes a folder from an old state to a new one. The driver counts its system calls once. Then, for every kind of call
+and every n, the saver runs from the old state and its n-th call fails. The folder must then have the old or the new
+state; the error must be one of nearkin or of the system; and a run without a fault must end in the new state and leave
+no extra files.
+
+One process makes all attempts, as a program that goes on after an error would, except that a process which is to die
+is a fork. Each different folder that attempts leave is then checked once, in a process of its own.
 
 **Power cuts.** The calls of one run are recorded with their data. For every prefix of the record, the driver builds two
 disks that a crash may leave: one without the data that was not synced (files exist, but are empty), and one without the
 changes of a folder's entries (create, rename, unlink) since the folder was last synced.
 
-Prints one JSON object: the number of cases by outcome, and the first faults.
+Prints one JSON object per line: the number of cases by outcome, and the first faults.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ from __future__ import annotations
 import ctypes
 import errno
 import functools
+import gc
+import hashlib
 import importlib
 import json
 import os
@@ -26,7 +32,7 @@ import shutil
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +47,7 @@ from saved_files import KINDS as KINDS_OF_FILES
 
 import nearkin as nk
 from nearkin import errors
-from nearkin.cli.app import app
+from nearkin.cli.app import root_command
 from nearkin.families import Hyperplane, PStable
 from nearkin.io import open_corpus
 
@@ -57,6 +63,19 @@ class Fault:
     mode: int
     error: int = 0
     forever: int = 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fault of the call `at` of a kind."""
+
+    kind: int
+    at: int
+    fault: Fault
+
+
+Left = tuple[str, str, str]
+"""A case, its outcome, and the folder that it left."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +135,7 @@ def _hamming_state(path: Path) -> object:
 
 def _run(*arguments: object) -> None:
     """Run the command; its errors are raised."""
-    app(args=[str(argument) for argument in (*arguments, "--quiet")], standalone_mode=False)
+    root_command()(args=[str(argument) for argument in (*arguments, "--quiet")], standalone_mode=False)
 
 
 def _corpus(path: Path, suffix: str) -> Path:
@@ -438,20 +457,45 @@ def in_child(work: Callable[[], str]) -> str:
     return answer
 
 
-def attempt(saver: Saver, work: Path, kind: int, at: int, fault: Fault) -> str:
-    """Run the saver with one fault and return its outcome."""
-    SHIM.fault_arm(kind, at, fault.mode, fault.error, fault.forever)
+def attempt(saver: Saver, old: Path, work: Path, case: Case) -> str:
+    """Run the saver from the old state with one fault and return its outcome."""
+    copy_folder(old, work)
+    SHIM.fault_arm(case.kind, case.at, case.fault.mode, case.fault.error, case.fault.forever)
     try:
         saver.save(work)
+        outcome = "done"
     except (OSError, errors.NearkinError) as found:
         # A short or an interrupted call is not an error: the saver repeats it.
-        return f"refused: {type(found).__name__}" if fault.mode == FAIL else f"fault: {found!r}"
+        outcome = f"refused: {type(found).__name__}" if case.fault.mode == FAIL else f"fault: {found!r}"
     finally:
         SHIM.fault_disarm()
-    return "done"
+    # What the error holds is closed now, not during the next attempt.
+    gc.collect()
+    return outcome if SHIM.fault_count(case.kind) > case.at else "fault: there was no such call"
 
 
-def check(saver: Saver, work: Path, states: tuple[object, object], answer: str) -> str | None:
+def attempts(saver: Saver, old: Path, work: Path, cases: Iterable[Case]) -> Iterator[Left]:
+    """Yield what each fault leaves."""
+    for case in cases:
+        once = functools.partial(attempt, saver, old, work, case)
+        answer = in_child(once) if case.fault.mode == DIE else once()
+        yield keep(f"{KINDS[case.kind]} {case.at} {case.fault.name}", work, answer)
+
+
+def keep(case: str, work: Path, answer: str) -> Left:
+    """Move a folder beside the others that cases left, unless an equal one is there."""
+    content = hashlib.sha256(answer.encode() if answer == "done" else b"")
+    for path in sorted(work.rglob("*")):
+        stats = path.stat()
+        data = path.read_bytes() if path.is_file() else b""
+        content.update(f"{path.relative_to(work)}\0{stats.st_mode}\0{stats.st_nlink}\0{len(data)}\0".encode() + data)
+    place = work.parents[1] / "left" / content.hexdigest()
+    if not place.exists():
+        work.rename(place)
+    return case, answer, str(place)
+
+
+def check(saver: Saver, work: Path, states: tuple[object, object], is_done: bool) -> str | None:
     """Return why the folder has neither state or a later run does not repair it; None if all is well."""
 
     def look() -> str:
@@ -459,7 +503,7 @@ def check(saver: Saver, work: Path, states: tuple[object, object], answer: str) 
             result = saver.state(work)
         except Exception as error:
             return f"fault: can't be read: {type(error).__name__}: {error}"
-        if result not in states or (answer == "done" and result != states[1]):
+        if result not in states or (is_done and result != states[1]):
             return "fault: neither old nor new" if result not in states else "fault: said done, is old"
         saver.save(work)
         if saver.state(work) != states[1]:
@@ -533,59 +577,76 @@ def replay(calls: list[Call], work: Path, policy: str) -> None:
     SHIM.fault_watch(str(work).encode())
 
 
-def cases(counts: list[int], every: int) -> Iterator[tuple[str, int, int, Fault]]:
-    """Yield each fault with the kind and the number of the call that fails."""
+def cases(counts: list[int], every: int) -> Iterator[Case]:
+    """Yield each fault at each call that may have it."""
     for number, kind in enumerate(KINDS):
         for fault in FAULTS:
             legal = fault.mode in (SHORT, INTERRUPT)
             if not legal or kind in ("write", "read") or (fault.mode == INTERRUPT and kind == "open"):
-                yield from ((f"{kind} {at} {fault.name}", number, at, fault) for at in range(0, counts[number], every))
+                yield from (Case(number, at, fault) for at in range(0, counts[number], every))
 
 
 def main() -> None:
-    """Inject every fault and print the outcomes."""
-    name, folder = sys.argv[1], Path(sys.argv[2])
-    every = int(sys.argv[4]) if len(sys.argv) > 4 else 1
+    """Answer each request in a fork, which finds what all of them need in memory."""
     nk.set_num_threads(1)
-    saver = SAVERS[name]
-    old, work = folder / "old" / "state", folder / "work" / "state"
+    nk.Recipe(STORE["recipe"])
+    root_command().commands["dedup"]
+    for line in sys.stdin:
+        print(json.dumps(in_child(functools.partial(report, **json.loads(line)))), flush=True)
+
+
+def report(saver: str, folder: str, every: int) -> str:
+    """Inject the faults of one saver and return the outcomes."""
+    tested, place = SAVERS[saver], Path(folder)
+    old, work = place / "old" / "state", place / "work" / "state"
+    (place / "left").mkdir()
     watched(old)
-    saver.old(old)
+    tested.old(old)
     copy_folder(old, work)
-    # The parent creates no thread pool, because each child creates its own. It imports what children need, and
-    # builds the tables of normalization, so that they need not.
-    first = in_child(lambda: counted(saver, work, folder))
+    # This process creates no thread pool, because each child creates its own. It imports what children need.
+    first = in_child(lambda: counted(tested, work, place))
     if not first.startswith("{"):
-        sys.exit(f"a run without faults: {first}")
+        return f"a run without faults: {first}"
     seen = json.loads(first)
     for module in seen["modules"]:
-        importlib.import_module(module)
-    nk.Recipe(STORE["recipe"])
+        # Some are made by others and have no file.
+        with suppress(ImportError):
+            importlib.import_module(module)
+    gc.freeze()
     states = (as_tuples(seen["old"]), as_tuples(seen["new"]))
-    listed = Saver(saver.old, saver.save, lambda path: as_tuples(json.loads(json.dumps(saver.state(path)))))
-    outcomes: Counter[str] = Counter()
-    faults: list[str] = []
-
-    def note(case: str, answer: str) -> None:
-        why = answer if answer.startswith("fault") else check(listed, work, states, answer)
-        left = [entry for entry in entries(work) if entry not in seen["names"]]
-        if why is None and left:
-            why = f"fault: left behind: {left}"
-        outcomes["fault" if why else answer] += 1
-        if why:
-            faults.append(f"{case}: {answer}: {why}")
-
-    for case, kind, at, fault in cases(seen["counts"], every):
-        copy_folder(old, work)
-        note(case, in_child(functools.partial(attempt, saver, work, kind, at, fault)))
-    calls = read_record(folder / "record")
+    listed = Saver(tested.old, tested.save, lambda path: as_tuples(json.loads(json.dumps(tested.state(path)))))
+    todo = list(cases(seen["counts"], every))
+    living = [case for case in todo if case.fault.mode != DIE]
+    answer = in_child(lambda: json.dumps(list(attempts(tested, old, work, living))))
+    if not answer.startswith("["):
+        return answer
+    left: list[Left] = json.loads(answer)
+    left += attempts(tested, old, work, (case for case in todo if case.fault.mode == DIE))
+    calls = read_record(place / "record")
     for policy in ("data", "entries"):
         for upto in range(0, len(calls) + 1, every):
             copy_folder(old, work)
             replay(calls[:upto], work, policy)
-            note(f"power cut after {upto} of {len(calls)}, {policy} lost", "power cut")
-    report = {"saver": name, "calls": dict(zip(KINDS, seen["counts"], strict=True)), "outcomes": outcomes}
-    print(json.dumps({**report, "faults": faults[:20], "faults in all": len(faults)}))
+            left.append(keep(f"power cut after {upto} of {len(calls)}, {policy} lost", work, "power cut"))
+
+    @functools.cache
+    def fault(found: str, is_done: bool) -> str | None:
+        shutil.rmtree(work, ignore_errors=True)
+        Path(found).rename(work)
+        why = check(listed, work, states, is_done)
+        extra = [entry for entry in entries(work) if entry not in seen["names"]]
+        return f"fault: left behind: {extra}" if why is None and extra else why
+
+    outcomes: Counter[str] = Counter()
+    faults: list[str] = []
+    for case, answer, found in left:
+        why = answer if answer.startswith("fault") else fault(found, answer == "done")
+        outcomes["fault" if why else answer] += 1
+        if why:
+            faults.append(f"{case}: {answer}: {why}")
+    calls_made = dict(zip(KINDS, seen["counts"], strict=True))
+    result = {"saver": saver, "calls": calls_made, "outcomes": outcomes, "folders": len({found for *_, found in left})}
+    return json.dumps({**result, "faults": faults[:20], "faults in all": len(faults)})
 
 
 def as_tuples(value: object) -> object:
@@ -603,8 +664,7 @@ def counted(saver: Saver, work: Path, folder: Path) -> str:
     SHIM.fault_log(None)
     names = entries(work)
     after = saver.state(work)
-    modules = [name for name in sys.modules if name.split(".")[0] in ("nearkin", "pyarrow", "pydantic", "typer")]
-    return json.dumps({"old": before, "new": after, "counts": counts, "names": names, "modules": modules})
+    return json.dumps({"old": before, "new": after, "counts": counts, "names": names, "modules": list(sys.modules)})
 
 
 if __name__ == "__main__":

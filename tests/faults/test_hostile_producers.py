@@ -273,7 +273,7 @@ from test_hostile_producers import Producer, fingerprint
 for form in (b"+s", b"+l", b"c"):
     p = Producer()
     schema = p.schema(b"u")
-    for _ in range(200_000):
+    for _ in range(100_000):
         below = {{"dictionary": ctypes.pointer(schema)}} if form == b"c" else {{"children": [schema]}}
         schema = p.schema(form, **below)
     try:

@@ -4,59 +4,56 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from driver import SAVERS
 
 HERE = Path(__file__).parent
 FILES = ("hamming, strings, scan", "bands", "digests", "vectors, codes", "family of bits", "IDF")
-STORES = (
-    "store create",
-    "store add",
-    "pages add",
-    "store replace",
-    "store remove",
-    "store expire",
-    "store merge",
-    "store erase",
-    "store backup",
-    "store dedup",
-    "store dedup over",
-    "files add",
-    "files dedup",
-    "files merge",
-    "vectors create",
-    "vectors merge",
-    "minhash merge",
-    "tlsh merge",
-)
+STORES = [name for name in SAVERS if re.match("(store|pages|files|vectors|minhash|tlsh) ", name)]
 SLOW_SAVERS = ("dedup parquet", "dedup jsonl.gz", "dedup jsonl.zst", "dedup csv")
 
 
-@pytest.fixture(scope="session")
-def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile the library of `shim.c`."""
+Outcomes = Callable[[str, int], dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    """Compile the library of `shim.c`, start the driver with it, and return what injects the faults of a saver."""
     if sys.platform != "linux" or shutil.which("gcc") is None:
         pytest.skip("faults are injected by a library that is compiled by gcc on Linux")
-    library = tmp_path_factory.mktemp("shim") / "shim.so"
+    folder = tmp_path_factory.mktemp("faults")
+    library = folder / "shim.so"
     command = ["gcc", "-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o", str(library), str(HERE / "shim.c"), "-ldl"]
     subprocess.run(command, check=True, capture_output=True)
-    return library
-
-
-def outcomes(shim: Path, saver: str, folder: Path, every: int = 1) -> dict[str, Any]:
-    command = [sys.executable, str(HERE / "driver.py"), saver, str(folder), "--every", str(every)]
     # The runtime of a sanitizer must be preloaded first.
-    preloaded = f"{os.environ.get('LD_PRELOAD', '')} {shim}".strip()
-    environment = {**os.environ, "LD_PRELOAD": preloaded}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert 0 == done.returncode, done.stderr[-3000:]
-    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return report
+    environment = {**os.environ, "LD_PRELOAD": f"{os.environ.get('LD_PRELOAD', '')} {library}".strip()}
+    pipe = subprocess.PIPE
+    command = [sys.executable, str(HERE / "driver.py")]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as driver:
+        assert driver.stdin is not None
+        assert driver.stdout is not None
+        requests, answers = driver.stdin, driver.stdout
+
+        def ask(saver: str, every: int) -> dict[str, Any]:
+            work = folder / saver
+            work.mkdir()
+            print(json.dumps({"saver": saver, "folder": str(work), "every": every}), file=requests, flush=True)
+            answer = json.loads(answers.readline())
+            assert answer.startswith("{"), answer
+            shutil.rmtree(work)
+            report: dict[str, Any] = json.loads(answer)
+            return report
+
+        yield ask
+        requests.close()
 
 
 EVERY = {
@@ -74,22 +71,22 @@ EVERY = {
 
 
 @pytest.mark.parametrize("saver", EVERY)
-def test_faults_leave_the_old_state_or_the_new_one(shim: Path, tmp_path: Path, saver: str) -> None:
+def test_faults_leave_the_old_state_or_the_new_one(outcomes: Outcomes, saver: str) -> None:
     """The n-th call of each kind fails, is short or is interrupted, or the process is killed or loses power there."""
-    counts = outcomes(shim, saver, tmp_path, EVERY[saver])
+    counts = outcomes(saver, EVERY[saver])
     assert [] == counts["faults"], f"{counts['faults in all']} of {sum(counts['outcomes'].values())}"
     assert sum(counts["outcomes"].values()) > 20
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("saver", [saver for saver, every in EVERY.items() if every > 1])
-def test_every_fault_leaves_the_old_state_or_the_new_one(shim: Path, tmp_path: Path, saver: str) -> None:
+def test_every_fault_leaves_the_old_state_or_the_new_one(outcomes: Outcomes, saver: str) -> None:
     """Injects every fault instead of a sample."""
-    assert [] == outcomes(shim, saver, tmp_path)["faults"]
+    assert [] == outcomes(saver, 1)["faults"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("saver", SLOW_SAVERS)
-def test_every_fault_in_the_other_formats(shim: Path, tmp_path: Path, saver: str) -> None:
+def test_every_fault_in_the_other_formats(outcomes: Outcomes, saver: str) -> None:
     """Repeats the test for compressed outputs and for CSV."""
-    assert [] == outcomes(shim, saver, tmp_path)["faults"]
+    assert [] == outcomes(saver, 1)["faults"]

@@ -230,30 +230,34 @@ def test_files_are_shown_by_type_and_by_the_bytes_that_agree(browser: Browser, t
         visit.wait("#view-review .last", "The run: score ")
 
 
-@pytest.mark.parametrize("words", HOSTILE)
-def test_hostile_documents_are_escaped(browser: Browser, tmp_path: Path, words: str) -> None:
+def test_hostile_documents_are_escaped(browser: Browser, tmp_path: Path) -> None:
     """Ids, texts, features, reasons and types with any characters are plain text in every view."""
-    corpus = build_corpus(3)
-    corpus.ids[0], corpus.ids[1] = words, words + "2"
-    corpus.texts[0], corpus.texts[1] = f"{words}\nsame line\nx {words}", f"y {words}\nsame line\n{words}"
-    corpus.clusters = [[2, 0, [[1, 0.9, 3, words]]]]
+    corpus = build_corpus(0)
+    features = {}
+    for at, words in enumerate(HOSTILE):
+        left = corpus.add(words, f"{words}\nsame line\nx {words}")
+        right = corpus.add(words + "2", f"y {words}\nsame line\n{words}")
+        corpus.pairs.append((left, right, 0.9, True))
+        corpus.clusters.append([2, left, [[right, 0.9, 3, words]]])
+        lists = {name: [words] for name in ("some_both", "some_left", "some_right")}
+        features[at] = {"both": 1, "left": 1, "right": 1, **lists}
     contents = build_contents(corpus)
-    feature = {"both": 1, "left": 1, "right": 1, "some_both": [words], "some_left": [words], "some_right": [words]}
-    blocks = dict(contents.blocks) | {"common": json.dumps(dict.fromkeys(range(len(corpus.pairs)), feature)).encode()}
+    blocks = dict(contents.blocks) | {"common": json.dumps(features).encode()}
     with open_page(browser, write_page(replace(contents, blocks=blocks), tmp_path)) as visit:
         for name in ("clusters", "border", "pairs", "review", "labels"):
             enter(visit, name)
-        visit.page.goto(f"{visit.url}#cluster=0")
-        visit.wait("#view-clusters .one h3")
-        visit.page.click("#view-clusters .one td a")
-        visit.wait("#view-pair .sides")
-        visit.page.keyboard.press("y")
-        visit.wait("#view-pair .answer.same[aria-pressed=true]")
-        enter(visit, "labels")
-        visit.wait("#view-labels td a")
-        assert contents.title == visit.page.title()
-        assert 0 == visit.page.locator("main img, main script, [onerror]").count()
-        assert visit.page.evaluate("[...document.querySelectorAll('a')].every((link) => link.protocol === 'file:')")
+        for at in range(len(HOSTILE)):
+            visit.page.goto(f"{visit.url}#cluster={at}")
+            visit.wait("#view-clusters .one h3")
+            visit.page.click("#view-clusters .one td a")
+            visit.wait("#view-pair .sides")
+            visit.page.keyboard.press("y")
+            visit.wait("#view-pair .answer.same[aria-pressed=true]")
+            enter(visit, "labels")
+            visit.wait(f"#view-labels tbody tr >> nth={at}")
+            assert contents.title == visit.page.title()
+            assert 0 == visit.page.locator("main img, main script, [onerror]").count()
+            assert visit.page.evaluate("[...document.querySelectorAll('a')].every((link) => link.protocol === 'file:')")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(320, "light"), (800, "dark"), (1600, "light")])
@@ -386,48 +390,51 @@ def write_pair(corpus: SampleCorpus, one: str, other: str, folder: Path, **run: 
 TALE = " ".join(f"word{number}" for number in range(200))
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "told", "gone", "come"),
-    [
-        (
-            TALE + " a b",
-            TALE + " c d",
-            "The first 300 characters are the same. The rest is not in this report.",
-            [],
-            [],
-        ),
-        (TALE, TALE[:300], "The first 300 characters are the same.", [], []),
-        ("😀" * 299 + "ab", "😀" * 299 + "ac", "The first 300 characters are the same.", [], []),
-        # Text of the second beyond the cut of the first is not a difference.
-        (
-            "in front " + TALE,
-            TALE,
-            "1 place differs: 2 words only in the first, 0 words only in the second.",
-            ["in front "],
-            [],
-        ),
-        (TALE, "in front " + TALE, "1 place differs", [], ["in front "]),
-        ("a\nb\n" + TALE, "a\nb\nx " + TALE, "1 place differs", [], ["x "]),
-        # The second text is complete, and the first is cut.
-        (TALE, TALE[:94], "1 place differs", [TALE[94:300]], []),
-        ("one " + TALE, "two " + TALE, "What comes after the cut is not in this report.", ["one"], ["two"]),
-    ],
-    ids=range(8),
-)
-def test_two_texts_that_are_cut_are_compared_up_to_the_cut(
-    browser: Browser, tmp_path: Path, one: str, other: str, told: str, gone: list[str], come: list[str]
-) -> None:
-    with open_page(browser, write_pair(build_corpus(1), one, other, tmp_path, text_cut=300), "#pair=0") as visit:
-        visit.wait("#view-pair .differences > .notice", told)
-        for _ in range(2):
-            for place, expected in (("del", gone), ("ins", come)):
-                visit.page.evaluate("for (const each of document.querySelectorAll('#view-pair .fold')) each.click()")
-                assert expected == visit.page.locator(f"#view-pair {place}").all_text_contents()
-            cuts = sum(len(text) > 300 for text in (one, other))
-            sides = visit.page.locator("#view-pair .sides").count()
-            assert (cuts if sides else 1) == visit.page.locator("#view-pair .escape", has_text="cut here").count()
-            visit.page.get_by_label("side by side").uncheck()
-        assert "character by character" not in visit.text("#view-pair")
+CUT: list[tuple[str, str, str, list[str], list[str]]] = [
+    (
+        TALE + " a b",
+        TALE + " c d",
+        "The first 300 characters are the same. The rest is not in this report.",
+        [],
+        [],
+    ),
+    (TALE, TALE[:300], "The first 300 characters are the same.", [], []),
+    ("😀" * 299 + "ab", "😀" * 299 + "ac", "The first 300 characters are the same.", [], []),
+    # Text of the second beyond the cut of the first is not a difference.
+    (
+        "in front " + TALE,
+        TALE,
+        "1 place differs: 2 words only in the first, 0 words only in the second.",
+        ["in front "],
+        [],
+    ),
+    (TALE, "in front " + TALE, "1 place differs", [], ["in front "]),
+    ("a\nb\n" + TALE, "a\nb\nx " + TALE, "1 place differs", [], ["x "]),
+    # The second text is complete, and the first is cut.
+    (TALE, TALE[:94], "1 place differs", [TALE[94:300]], []),
+    ("one " + TALE, "two " + TALE, "What comes after the cut is not in this report.", ["one"], ["two"]),
+]
+"""Two texts, what is said of them, and what only one of them has."""
+
+
+def test_two_texts_that_are_cut_are_compared_up_to_the_cut(browser: Browser, tmp_path: Path) -> None:
+    with open_page(browser, write_pair(build_corpus(1), "", "", tmp_path), "#pair=0") as visit:
+        for one, other, told, gone, come in CUT:
+            write_pair(build_corpus(1), one, other, tmp_path, text_cut=300)
+            visit.page.reload()
+            visit.wait("#view-pair .differences > .notice", told)
+            for is_beside in (True, False):
+                visit.page.get_by_label("side by side").set_checked(is_beside)
+                for place, expected in (("del", gone), ("ins", come)):
+                    visit.page.evaluate(
+                        "for (const each of document.querySelectorAll('#view-pair .fold')) each.click()"
+                    )
+                    assert expected == visit.page.locator(f"#view-pair {place}").all_text_contents()
+                cuts = sum(len(text) > 300 for text in (one, other))
+                sides = visit.page.locator("#view-pair .sides").count()
+                assert is_beside == bool(sides)
+                assert (cuts if sides else 1) == visit.page.locator("#view-pair .escape", has_text="cut here").count()
+            assert "character by character" not in visit.text("#view-pair")
 
 
 def test_a_text_that_is_whole_is_the_same_character_by_character(browser: Browser, tmp_path: Path) -> None:

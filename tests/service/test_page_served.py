@@ -1,4 +1,4 @@
-"""The page with `nearkin serve` in a process, in a real browser."""
+"""The page with a service in a real browser: `nearkin serve` in a process, and its service in a thread."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from browsing import Visit, chromium, visiting
 from live import serving
+from threaded import serve_in_thread
 
 import nearkin as nk
 
@@ -88,7 +89,7 @@ def test_a_token_opens_the_page_and_a_read_token_changes_nothing(browser: Browse
     file = tmp_path / "tokens"
     file.write_text(f"read {'r' * 20}\nwrite {'w' * 20}\n")
     file.chmod(0o600)
-    with serving(texts, "--token-file", str(file)) as service, visiting(browser, service.url) as visit:
+    with serve_in_thread(texts, token_file=file) as service, visiting(browser, service.url) as visit:
         visit.wait("#token-form")
         for token, answer in (("x" * 20, "#token-problem"), ("r" * 20, "#live")):
             visit.page.fill("#token", token)
@@ -106,7 +107,7 @@ def test_a_token_opens_the_page_and_a_read_token_changes_nothing(browser: Browse
 
 
 def test_a_readonly_service_is_reported(browser: Browser, texts: Path) -> None:
-    with serving(texts, "--readonly") as service, visiting(browser, service.url) as visit:
+    with serve_in_thread(texts, readonly=True) as service, visiting(browser, service.url) as visit:
         visit.wait("#readonly", "This service is read-only. Checks go on; nothing can be added or removed.")
         visit.page.fill("#subject", FOX)
         verdict(visit, "Exact")
@@ -117,7 +118,7 @@ def test_a_file_is_compared_by_its_bytes(browser: Browser, tmp_path: Path) -> No
     content = b"".join(b"line %d of a file that will change a little\n" % i for i in range(400))
     with nk.Store.create(tmp_path / "files.store", "ssdeep", threshold=70) as store:
         store.add([content], ["a.txt"], kind="bytes")
-    with serving(tmp_path / "files.store") as service, visiting(browser, service.url) as visit:
+    with serve_in_thread(tmp_path / "files.store") as service, visiting(browser, service.url) as visit:
         visit.wait("#subject-label", "Digest of a file")
         changed = content.replace(b"line 200 ", b"LINE 200, ")
         visit.page.set_input_files("#file", {"name": "b.txt", "mimeType": "text/plain", "buffer": changed})
@@ -132,7 +133,7 @@ def test_a_vector_is_compared_with_integer_ids(browser: Browser, tmp_path: Path)
     family = nk.families.Hyperplane(bits=64, seed=1).fit(vectors)
     with nk.Store.create(tmp_path / "vectors.store", family, threshold=0.9) as store:
         store.add(vectors, [2**60 + i for i in range(50)])
-    with serving(tmp_path / "vectors.store") as service, visiting(browser, service.url) as visit:
+    with serve_in_thread(tmp_path / "vectors.store") as service, visiting(browser, service.url) as visit:
         visit.wait("#about", "A store of vectors with 50 documents")
         visit.page.fill("#subject", str((vectors[3] + np.float32(0.001)).tolist()))
         verdict(visit, "Near")
@@ -145,7 +146,7 @@ def test_a_vector_is_compared_with_integer_ids(browser: Browser, tmp_path: Path)
 def test_a_store_without_texts_says_so(browser: Browser, tmp_path: Path, kept: str) -> None:
     with nk.Store.create(tmp_path / "a.store", threshold=0.7, text=kept) as store:  # type: ignore[arg-type]
         store.add([FOX], ["a"])
-    with serving(tmp_path / "a.store") as service, visiting(browser, service.url) as visit:
+    with serve_in_thread(tmp_path / "a.store") as service, visiting(browser, service.url) as visit:
         visit.wait("#about", "1 document")
         visit.page.fill("#subject", NEAR)
         verdict(visit, "Near")
@@ -154,26 +155,33 @@ def test_a_store_without_texts_says_so(browser: Browser, tmp_path: Path, kept: s
         visit.wait("#document-no-text", "this store keeps none")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_of_patterns(browser: Browser, texts: Path, tmp_path: Path, scheme: str) -> None:
+def check_schemes(visit: Visit) -> None:
+    """Check that a page fits its window and that axe finds no fault, in light and in dark colors."""
+    for scheme in ("light", "dark"):
+        visit.page.emulate_media(color_scheme=scheme)
+        assert (0, []) == (visit.overflow(), visit.faults())
+
+
+def test_the_page_of_patterns(browser: Browser, texts: Path, tmp_path: Path) -> None:
     """Templates with counts over time, on a phone too; without patterns it says so."""
     lines = [f"took {n} ms" for n in range(60)] + ["<b>user</b> \u202elogged in"] * 30
     days = [f"2026-11-{1 + n % 20:02}T10:00:00Z" for n in range(90)]
     nk.LogTemplates().fit(lines, days).save(tmp_path / "patterns")
-    options: dict[str, Any] = {"width": 320, "color_scheme": scheme, "bypass_csp": True, "path": "/page/patterns.html"}
-    served = ("--patterns", str(tmp_path / "patterns"))
-    with serving(texts, *served) as service, visiting(browser, service.url, **options) as visit:
+    options: dict[str, Any] = {"width": 320, "bypass_csp": True, "path": "/page/patterns.html"}
+    with (
+        serve_in_thread(texts, patterns=tmp_path / "patterns") as service,
+        visiting(browser, service.url, **options) as visit,
+    ):
         visit.wait("#about", "2 patterns of 90 lines")
         visit.wait("section:nth-of-type(1) h2", "took {int} ms")
         visit.wait("section:nth-of-type(1) figcaption", "20 days from 2026-11-01 to 2026-11-20; at most 3 items a day")
         visit.wait("section:nth-of-type(2) h2", "<b>user<")
-        assert 0 == visit.overflow()
-        assert [] == visit.faults()
-    with serving(texts) as service, visiting(browser, service.url, **options) as visit:
+        check_schemes(visit)
+    with serve_in_thread(texts) as service, visiting(browser, service.url, **options) as visit:
         visit.wait("#about", "start the service with --patterns FILE")
     nk.UrlPatterns().fit([f"/搜索%2F{n}" for n in range(9)]).save(tmp_path / "urls")
     with (
-        serving(None, "--patterns", str(tmp_path / "urls")) as service,
+        serve_in_thread(None, patterns=tmp_path / "urls") as service,
         visiting(browser, service.url, **options) as visit,
     ):
         visit.wait("section h2", "/搜索%2F{int}")
@@ -185,8 +193,8 @@ def test_patterns_without_a_store_are_the_first_page(browser: Browser, tmp_path:
     file = tmp_path / "tokens"
     file.write_text(f"read {'r' * 20}\n")
     file.chmod(0o600)
-    options = ("--patterns", str(tmp_path / "patterns"), "--token-file", str(file))
-    with serving(None, *options) as service, visiting(browser, service.url) as visit:
+    options = {"patterns": tmp_path / "patterns", "token_file": file}
+    with serve_in_thread(None, **options) as service, visiting(browser, service.url) as visit:
         visit.wait("#about", "A token is needed")
         visit.page.click("#about a")
         visit.wait("#token-form")
@@ -197,18 +205,16 @@ def test_patterns_without_a_store_are_the_first_page(browser: Browser, tmp_path:
         visit.wait("section:nth-of-type(1) h2", "took {int} ms")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_of_routes_fits_a_phone_and_axe_finds_no_fault(browser: Browser, texts: Path, scheme: str) -> None:
-    options: dict[str, Any] = {"width": 320, "color_scheme": scheme, "bypass_csp": True}
-    with serving(texts) as service, visiting(browser, service.url, path="/docs", **options) as visit:
+def test_the_page_of_routes_fits_a_phone_and_axe_finds_no_fault(browser: Browser, texts: Path) -> None:
+    options: dict[str, Any] = {"width": 320, "bypass_csp": True}
+    with serve_in_thread(texts) as service, visiting(browser, service.url, path="/docs", **options) as visit:
         visit.wait("h1", "routes")
-        assert 0 == visit.overflow()
-        assert [] == visit.faults()
+        check_schemes(visit)
 
 
 def test_a_name_that_is_bound_to_this_machine_reads_nothing(browser: Browser, texts: Path) -> None:
     """DNS rebinding: a page of another site, whose name now leads here, gets neither the page nor an answer."""
-    with serving(texts) as service, closing(browser.new_page()) as page:
+    with serve_in_thread(texts) as service, closing(browser.new_page()) as page:
         reply = page.goto(f"http://rebound.example:{service.port}/")
         assert reply is not None
         assert (403, True) == (reply.status, reply.json()["type"].endswith("not-allowed"))

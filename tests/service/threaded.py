@@ -28,15 +28,15 @@ class ThreadedService:
 
     Parameters
     ----------
-    folder : Path
-        The store.
+    folder : Path or None
+        The store; None for patterns alone.
     port : int, default 0
         0 selects a free port.
     **options
         Options of `ServiceSettings`.
     """
 
-    def __init__(self, folder: Path, port: int = 0, **options: Any) -> None:
+    def __init__(self, folder: Path | None, port: int = 0, **options: Any) -> None:
         self.port = free_port("127.0.0.1", port)
         self._folder, self._settings = folder, ServiceSettings(port=self.port, **options)
         self.url = f"http{'' if self._settings.certificate is None else 's'}://127.0.0.1:{self.port}"
@@ -80,7 +80,7 @@ class ThreadedService:
 
 
 @contextmanager
-def serve_in_thread(folder: Path, **options: Any) -> Iterator[ThreadedService]:
+def serve_in_thread(folder: Path | None, **options: Any) -> Iterator[ThreadedService]:
     """Start a service, wait until it is ready, and stop it afterwards."""
     service = ThreadedService(folder, **options)
     try:

@@ -72,8 +72,11 @@ def test_graphs(sail: Any, tmp_path: Path, cluster: str) -> None:
     assert 2 <= len(rounds) <= 21
 
 
-@pytest.mark.parametrize("clusters", [0, 1 << 20])
-@pytest.mark.parametrize("options", [{}, {"cluster": "components"}, {"links": "all", "keep": "last"}], ids=str)
+@pytest.mark.parametrize(
+    ("options", "clusters"),
+    [({}, 0), ({}, 1 << 20), ({"cluster": "components"}, 0), ({"links": "all", "keep": "last"}, 1 << 20)],
+    ids=str,
+)
 def test_jobs(engine: Engine, options: dict[str, Any], clusters: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole jobs without the driver, but for numbers, have the result of one machine, with reference documents too."""
     monkeypatch.setattr(decision, "MAX_DRIVER_LINKS", 0)

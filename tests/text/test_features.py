@@ -65,43 +65,6 @@ def test_unknown_hashes_and_seeds_are_errors() -> None:
         feature_hashes("md5", [b""], 1)
 
 
-# Worked examples of the articles
-
-
-def test_example_1_the_character_grams_of_a_greeting() -> None:
-    """`How are you?` in lower case, letters only: six character 4-grams, each once."""
-    expected = dict.fromkeys(["howa", "owar", "ware", "arey", "reyo", "eyou"], 1)
-    assert expected == features("How are you?", "char:4")
-
-
-def test_example_2_their_md5_values() -> None:
-    """The low 64 bits of the integers in the article."""
-    printed = {
-        "howa": 98593099505511350710740956016689849066,
-        "owar": 333172464361321106773216808497407930520,
-        "ware": 325869966946114134008620588371145019154,
-        "arey": 110781832133915061990833609831166700777,
-        "reyo": 310879434437019318776469684649603935114,
-        "eyou": 32675000308058660898513414756955031020,
-    }
-    result = feature_hashes("md5", [name.encode() for name in printed])
-    assert [value % 2**64 for value in printed.values()] == result.tolist()
-
-
-def test_example_7_word_grams_of_three_sentences() -> None:
-    """Differences between first, second and question, in words and word pairs."""
-    first, second, question = (
-        "This is the first document.",
-        "This is the second document.",
-        "Is this the first document?",
-    )
-    words = [set(features(text, "word:1")) for text in (first, second, question)]
-    pairs = [set(features(text, "word:2")) for text in (first, second, question)]
-    assert ({"first"}, {"the first", "first document"}) == (words[0] - words[1], pairs[0] - pairs[1])
-    # The 2-grams of the article include the first and the last word, and it counts 3 for the last.
-    assert (set(), {"this is", "is the"}) == (words[0] - words[2], pairs[0] - pairs[2])
-
-
 # Features
 
 
