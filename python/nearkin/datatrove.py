@@ -341,7 +341,7 @@ class DedupCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
                     raise mismatch(name, f"{each[name]!r} of {path}", f"{value!r} of DedupCluster")
         tasks = FileTasks()
         job = TableJob(tasks, config, integer=True, report=ignore_progress)
-        # The place of a document has the number of its shard, of which some have no rows.
+        # The place of a document has the number of its shard, and some shards have no rows.
         none = sql_schema(f"{_HASHED}, text string, name string").empty_table()
         parts = [
             Part((FileTable(partial(_read_table, self.folder, path), path, facts[path]["documents"]),))

@@ -35,7 +35,7 @@ def test_weighted_words_in_few_bits(engine: Engine) -> None:
 @pytest.mark.parametrize("cluster", ["absorb", "components"])
 @pytest.mark.usefixtures("rounds")
 def test_shapes(engine: Engine, recipe: str, cluster: str) -> None:
-    """Chains, cliques and stars, for which the first pairs do not decide, none of which meets another."""
+    """Chains, cliques and stars, for which the first pairs do not decide, and none meets another."""
     texts = [
         *chain_texts(60),
         *star_texts(60, 2, 1),

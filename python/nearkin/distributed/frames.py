@@ -1,8 +1,8 @@
 """Rows in tables that tasks hold, with the methods of a DataFrame of Spark that `plan` calls.
 
 An engine that runs Python functions on tables (`Tasks`) needs nothing else. A *part* of a frame is some tables and the
-*steps* that a task applies to their rows. An *exchange* is a row of tasks of which each splits a part by the hashes of
-keys into as many tables as there are parts afterwards, each of which has all rows of its keys. Joins and aggregates are
+*steps* that a task applies to their rows. An *exchange* is a row of tasks that each split a part by the hashes of
+keys into as many tables as there are parts afterwards, and each has all rows of its keys. Joins and aggregates are
 exchanges, followed by a local one; a side that is already split by the keys stays where it is. The driver holds
 references and counts; rows reach it by `toArrow` alone.
 
@@ -428,7 +428,7 @@ class TaskFrame:
         return _TaskGroups(self, keys)
 
     def repartition(self, count: int, key: str) -> TaskFrame:
-        """Return parts of which each has all rows of its keys."""
+        """Return parts that each have all rows of their keys."""
         return self._exchange(Partition((key,), count))
 
     def _exchange(self, partition: Partition) -> TaskFrame:

@@ -133,7 +133,7 @@ class Bands:
     parts : int, default 1
         Number of parts of the buckets, up to 2^16, for `parcels`.
     passes : int, default 1
-        Number of passes, of which each has some of the parts.
+        Number of passes; each has some of the parts.
     at : int, default 0
         The pass.
     """
@@ -153,7 +153,7 @@ class Bands:
             yield from to_batches({"unit": units, "number": numbers[documents]})
 
     def parcels(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Convert number and values to parcels, of which each has the rows of a batch in one part of the buckets."""
+        """Convert number and values to parcels that each have the rows of a batch in one part of the buckets."""
         # Offsets of parcels have 32 bits.
         slices = (batch.slice(at, _SLICE) for batch in batches for at in range(0, batch.num_rows, _SLICE))
         for batch in slices:
@@ -506,7 +506,7 @@ class LargeBuckets:
 
 @dataclass(frozen=True)
 class UnitCells:
-    """Rows of units that are too large for a task → rows of cells, of which each has two pieces of a unit.
+    """Rows of units that are too large for a task → rows of cells that each have two pieces of a unit.
 
     A cell is a pair of pieces: it has the queries of one and the indexed documents of the other, so all pairs meet.
 
