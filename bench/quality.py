@@ -825,7 +825,7 @@ RELEASES = {
     2: "jinja2 3.1.2 3.1.4 rich 13.6.0 13.7.1 tornado 6.3.3 6.4.1 sympy 1.12 1.13.2 scrapy 2.10.1 2.11.2",
     3: "django 4.2.16 5.0.9 httpx 0.26.0 0.27.2 nltk 3.8.1 3.9.1 docutils 0.20.1 0.21.2 pyparsing 3.0.9 3.1.4",
 }
-"""Wheels and two releases of each: those that chose the kind, those it was compared on, and those read once, later."""
+"""Wheels and two releases of each: 1 chose the kind, 2 showed it, 3 is of later."""
 
 
 class Renamer(ast.NodeTransformer):
@@ -966,12 +966,11 @@ KIND_CORPORA: dict[str, tuple[Kind, bool, Callable[[Path], Set]]] = {
     "laws (zh), planted": ("titles", False, partial(titles, "zh_laws")),
     "jQuery, lodash": ("code", True, partial(programs, "js")),
     "CPython library": ("code", False, partial(programs, "py")),
-    "five wheels": ("functions", True, partial(wheels, 1, False)),
-    "five wheels, renamed": ("functions", True, partial(wheels, 1, True)),
-    "five other wheels": ("functions", False, partial(wheels, 2, False)),
-    "five other wheels, renamed": ("functions", False, partial(wheels, 2, True)),
-    "five wheels, later": ("functions", False, partial(wheels, 3, False)),
-    "five wheels, later, renamed": ("functions", False, partial(wheels, 3, True)),
+    **{
+        name + ", renamed" * renamed: ("functions", part == 1, partial(wheels, part, renamed))
+        for part, name in enumerate(("five wheels", "five other wheels", "five wheels, later"), 1)
+        for renamed in (False, True)
+    },
 }
 """Corpora by name: kind, whether the kind was chosen by this corpus, and its loader."""
 
