@@ -84,7 +84,7 @@ static int due(int kind) {
 
 /* Write a record: op, two names, offset, length, data. */
 static void record(char op, const char *a, const char *b, int64_t offset, const void *data, size_t length) {
-    if (log_fd < 0) return;
+    if (log_fd < 0 || (a && !*a)) return;
     char head[9000];
     int n = snprintf(head, sizeof head, "%c\t%s\t%s\t%lld\t%zu\n", op, a ? a : "", b ? b : "", (long long)offset, length);
     ssize_t done = REAL(write)(log_fd, head, (size_t)n);
@@ -95,7 +95,8 @@ static void record(char op, const char *a, const char *b, int64_t offset, const 
 static void opened(int fd, const char *path, int flags) {
     if (fd < 0 || fd >= MAX_FDS) return;
     free(paths[fd]);
-    paths[fd] = strdup(path);
+    /* A file without a name is gone after a crash: its calls fail like others, and are not recorded. */
+    paths[fd] = strdup(flags & __O_TMPFILE ? "" : path);
     if (flags & O_CREAT) record('c', path, NULL, 0, NULL, 0);
     if (flags & O_TRUNC) record('t', path, NULL, 0, NULL, 0);
 }
