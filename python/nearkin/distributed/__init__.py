@@ -1,13 +1,13 @@
 """A deduplication whose documents are on many machines, as functions over Arrow batches.
 
-An engine only moves rows between these functions. `nearkin.spark` does it by DataFrames; for an engine that runs Python
-functions on tables, `job` does it by `tasks`, and `tables` has the result:
+An engine only moves rows between these functions, as `plan` says: Spark and Sail by DataFrames, and an engine that runs
+Python functions by `frames`, over tables that its tasks hold. `tables` has the result:
 
 1. `documents`: texts → hashed documents, each with a 64-bit *number* in keep order.
 2. `pairs`: documents of one *unit* (the bucket of a band, a table or two slices of fingerprints) → candidate pairs, the
    earlier document first.
 3. `links`: candidate pairs and the texts they need → *links*, the pairs that match; and links → removed documents, on
-   the driver (`nearkin.spark.decision` has the same in rounds of DataFrames).
+   the driver if they are few, or in rounds (`decision`).
 
 **Candidates in keep order, a few at a time.** A unit of m similar documents has m (m - 1) / 2 pairs, but each document
 needs only one: that with the document that is kept. So each document is first paired with the first `MAX_FIRST` earlier

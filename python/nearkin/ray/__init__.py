@@ -8,7 +8,7 @@
     result.kept.write_parquet("clean")
 
 It needs the extra `ray`. The stages of `nearkin.distributed` run as tasks over blocks, which Ray schedules and
-repeats after a failure; `tasks` moves the rows between them. Hashes as columns are `nearkin.batched`.
+repeats after a failure; `frames` moves the rows between them. Hashes as columns are `nearkin.batched`.
 """
 
 from __future__ import annotations
