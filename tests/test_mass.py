@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 43_708, "crates": 48_478, "tests": 51_803, "bench": 6_869}
+TOTALS = {"python": 43_719, "crates": 48_478, "tests": 51_825, "bench": 6_869}
 """Ceilings of whole trees."""
 
 FOLDERS = {
@@ -51,7 +51,7 @@ FOLDERS = {
     "python/nearkin/ray": 74,
     "python/nearkin/recipe": 500,
     "python/nearkin/report": 1_841,
-    "python/nearkin/service": 2_813,
+    "python/nearkin/service": 2_824,
     "python/nearkin/sklearn": 211,
     "python/nearkin/spark": 895,
     "python/nearkin/store": 5_281,

@@ -18,6 +18,7 @@ import httpx
 import numpy as np
 import pytest
 from fake import same_answers
+from test_better import DAMAGED, NEWS
 from threaded import ThreadedService, serve_in_thread
 
 import nearkin as nk
@@ -85,6 +86,31 @@ def test_a_lost_response_is_repeated(store: Path, mirror: nk.Store, count: int, 
             assert same_answers(expected, client.check_and_add(batch, names, columns=columns, conflicts=conflicts))
         assert repr(mirror.get(ids + more)) == repr(client.get(ids + more))
         assert 2 * count == len(client)
+
+
+@pytest.mark.parametrize("on_better", ["keep", "replace"])
+@pytest.mark.parametrize("conflicts", ["raise", "report"])
+def test_a_better_copy_is_told_and_takes_the_place_of_its_match(
+    store: Path, mirror: nk.Store, on_better: Any, conflicts: Any
+) -> None:
+    """As in a store, in JSON and in lines, also if the response is lost; without the option nothing is said."""
+    worse = DAMAGED[:-20]
+    with serve_in_thread(store) as service, nk.Client(service.url, transport=Losing(3)) as client:
+        for target in (mirror, client):
+            assert target.check_and_add([worse, texts_of(1, 4)[0]], ["a", "o"], conflicts=conflicts).better is None
+        call = [NEWS, DAMAGED, *texts_of(1, 5)], ["n", "d", "p"]
+        expected, found = (
+            target.check_and_add(*call, conflicts=conflicts, on_better=on_better, copies=True)
+            for target in (mirror, client)
+        )
+        assert ["near", "near", "new"] == found.status
+        assert [True, True, False] == found.better.tolist() == expected.better.tolist()  # type: ignore[union-attr]
+        assert found.copies.tolist() == expected.copies.tolist()  # type: ignore[union-attr]
+        names = ["a", "o", "n", "d", "p"]
+        assert repr(mirror.get(names)) == repr(client.get(names))
+        assert [on_better == "replace"] == [client.get(["n"])[0].status == "new"]  # type: ignore[union-attr]
+        with pytest.raises(ParameterError, match="on_better"):
+            client.check_and_add(["a"], ["x"], on_better="drop")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("lost", [(), (1, 2)])

@@ -492,10 +492,10 @@ def result_rows(result: CheckResult, documents: DocumentBatch) -> list[DocumentO
         result.distances.tolist(),
         result.similarities.tolist(),
         [UNSET] * count if matches is None else map(match_outputs, matches),
-        [UNSET] * count if result.copies is None else result.copies.tolist(),
+        *([UNSET] * count if values is None else values.tolist() for values in (result.copies, result.better)),
         strict=True,
     )
-    names = ("id", "status", "match", "distance", "similarity", "matches", "copies")
+    names = ("id", "status", "match", "distance", "similarity", "matches", "copies", "better")
     return [DocumentOutput(**dict(zip(names, row, strict=True))) for row in rows]
 
 
@@ -511,7 +511,7 @@ def matches_rows(results: Iterable[Iterable[StoredMatch]]) -> list[MatchesOutput
 
 def result_to_arrow(result: CheckResult, documents: DocumentBatch) -> bytes:
     """Return an Arrow stream with the columns id (if there are ids), status, match, distance, similarity, and copies
-    if they were counted.
+    and better if they were asked for.
     """
     ids = own_ids(result, documents)
     columns: dict[str, Any] = {} if ids is None else {"id": pa.array(ids)}
@@ -521,6 +521,7 @@ def result_to_arrow(result: CheckResult, documents: DocumentBatch) -> bytes:
         "distance": pa.array(result.distances),
         "similarity": pa.array(result.similarities),
         **({} if result.copies is None else {"copies": pa.array(result.copies)}),
+        **({} if result.better is None else {"better": pa.array(result.better)}),
     }
     return write_arrow(pa.table(columns).replace_schema_metadata({"verified": result.verified}))
 

@@ -107,6 +107,8 @@ __all__ = ["Client"]
 T = TypeVar("T")
 StoreKind = Literal["texts", "files", "vectors"]
 
+_OPTIONAL = {"copies": "copies", "better": "on_better"}
+"""Columns of a result, and the parameters that ask for them."""
 _NOUNS = {"texts": "text", "files": "file", "vectors": "vector"}
 _MAX_TEXTS = 500
 """Texts of one response, which the service buffers."""
@@ -495,14 +497,12 @@ class Client(DocumentStore):
         return _Upload(field, contents, id_list, columns_by_row(columns, count))
 
     def _add(self, new: NewDocuments) -> CheckResult:
-        if new.on_better is not None:
-            raise bad_parameter(
-                "on_better", repr(new.on_better), "None with a service: the store itself compares texts"
-            )
         path, as_lines = "/v1/check-and-add" if new.absorb else "/v1/add", new.conflicts == "report"
+        asked = {"copies": "1"} if new.copies else {}
+        asked |= {} if new.on_better is None else {"on_better": new.on_better}
         with reporting(new.progress) as report:
             upload = self._upload(new.texts, new.ids, new.columns, new.kind)
-            return self._submit(path, upload, report, adds=True, as_lines=as_lines, copies=new.copies)
+            return self._submit(path, upload, report, adds=True, as_lines=as_lines, asked=asked)
 
     def _submit(
         self,
@@ -513,13 +513,14 @@ class Client(DocumentStore):
         k: int | None = None,
         adds: bool = False,
         as_lines: bool = False,
-        copies: bool = False,
+        asked: Mapping[str, str] | None = None,
     ) -> CheckResult:
         """Send documents in as many requests as they need, and concatenate the results."""
         verified = self._verification(upload) if as_lines and upload.count else ""
         has_matches, query = k is not None, {} if k is None else {"k": str(k)}
-        if copies and upload.count:
-            query["copies"] = "1"
+        asked = asked or {}
+        if upload.count:
+            query |= asked
         if not upload.count:
             # Without documents nothing is added; `/v1/add` without ids would assign row numbers.
             path, as_lines, query = "/v1/check", False, {}
@@ -536,7 +537,8 @@ class Client(DocumentStore):
             except (NearkinError, OSError) as error:
                 raise self._split_error(error, payload, upload.count) from None
             result = replace(result, own_ids=own_ids if ids is None else ids) if adds else result
-            results.append(result if copies else replace(result, copies=None))
+            others: dict[str, Any] = {name: None for name, option in _OPTIONAL.items() if option not in asked}
+            results.append(replace(result, **others))
             report("send", stop, upload.count)
         result = CheckResult.concat(results)
         self._verified = result.verified
@@ -575,8 +577,9 @@ class Client(DocumentStore):
         matches = [list(map(_match, row.matches or ())) for row in rows] if has_matches else None
         status: Any = [row.status for row in rows]
         copies = np.array([0 if row.copies is msgspec.UNSET else row.copies for row in rows], np.int64)
+        better = np.array([row.better is True for row in rows], bool)
         ids = [row.match for row in rows]
-        result = CheckResult(status, ids, distances, similarities, matches, verified, copies=copies)
+        result = CheckResult(status, ids, distances, similarities, matches, verified, copies=copies, better=better)
         return result, [None if row.id is msgspec.UNSET else row.id for row in rows]
 
     def _parse_line(self, line: bytes) -> DocumentOutput:

@@ -33,6 +33,7 @@ from nearkin.service.errors import DISK_FULL, Problem, disk_full, problem_from, 
 from nearkin.service.models import KEY
 from nearkin.service.settings import Limits
 from nearkin.service.telemetry import Metrics, log
+from nearkin.store.dedup import OnBetter
 from nearkin.store.lines import site_names
 from nearkin.store.results import CheckResult
 from nearkin.store.store import Conflicts, Store
@@ -72,6 +73,8 @@ class Request:
         Number of the first document's line, in a stream of lines.
     copies : bool
         True to count the documents that each kept one stands for.
+    on_better : {"keep", "replace"}, optional
+        As of `Store.check_and_add`.
     call : function of a store, optional
         For "call".
     future : asyncio.Future
@@ -84,13 +87,14 @@ class Request:
     key: str | None = None
     line: int | None = None
     copies: bool = False
+    on_better: OnBetter | None = None
     call: Callable[[Store], Any] | None = None
     future: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def can_join(self, other: Request) -> bool:
         """Return True if one call of the store can execute both requests."""
         left, right = self.documents, other.documents
-        own, others = ((it.operation, it.k, it.copies, it.documents.kind) for it in (self, other))
+        own, others = ((it.operation, it.k, it.copies, it.on_better, it.documents.kind) for it in (self, other))
         if self.call is not None or own != others:
             return False
         if type(left.items) is not type(right.items) or (left.ids is None) != (right.ids is None):
@@ -333,7 +337,7 @@ class ChangeExecutor:
             return [_execute_call(store, request) for request in group]
         method: Callable[..., CheckResult] = store.add
         if group[0].operation == "check-and-add":
-            method = partial(store.check_and_add, copies=group[0].copies)
+            method = partial(store.check_and_add, copies=group[0].copies, on_better=group[0].on_better)
         # A batch is added as a whole or not at all.
         conflicts: Conflicts = "raise" if any(len(request.documents) > 1 for request in group) else "report"
         documents = _join_documents(group)

@@ -96,6 +96,7 @@ class DocumentOutput(Struct, kw_only=True):
     similarity: Annotated[float | None, Meta(description="Verified similarity; null for a new document.")]
     matches: Annotated[list[MatchOutput], Meta(description="With k: the best matches.")] | UnsetType = UNSET
     copies: Annotated[int, Meta(description="With copies: documents that the kept one stands for.")] | UnsetType = UNSET
+    better: Annotated[bool, Meta(description="With on_better: it is better than its match.")] | UnsetType = UNSET
 
 
 class BatchOutput(Struct):

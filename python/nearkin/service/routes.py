@@ -58,6 +58,7 @@ from nearkin.service.openapi import problems, request_body, success
 from nearkin.service.request import HttpRequest
 from nearkin.service.responses import JsonResponse, NdjsonStream, encode_lines
 from nearkin.service.settings import MAX_K
+from nearkin.store.dedup import OnBetter
 from nearkin.store.store import Store
 
 with require_extra("service", "a service"):
@@ -76,6 +77,7 @@ Radius = Annotated[int | None, Query(ge=0, le=1024, description="Maximum Hamming
 RecipeText = Annotated[str | None, Query(description="Refuse the request unless this is the recipe of the store.")]
 Strict = Annotated[bool, Query(description="For NDJSON: the first bad line refuses all.")]
 Copies = Annotated[bool, Query(description="Count the documents that each kept one stands for.")]
+Better = Annotated[OnBetter | None, Query(description="Keep or replace the match of a better near-duplicate.")]
 MissingOk = Annotated[bool, Query(description="Ignore ids that do not exist.")]
 Erase = Annotated[bool, Query(description="Erase the documents from every file now, by a merge.")]
 WithText = Annotated[bool, Query(description="Include the text.")]
@@ -102,11 +104,15 @@ store_router = APIRouter(tags=["store"], dependencies=[Depends(check_parameters)
 
 @store_router.post("/v1/check-and-add", responses=_RESULTS, openapi_extra=_CHANGE)
 async def check_and_add(
-    request: WriteRequest, recipe: RecipeText = None, strict: Strict = False, copies: Copies = False
+    request: WriteRequest,
+    recipe: RecipeText = None,
+    strict: Strict = False,
+    copies: Copies = False,
+    on_better: Better = None,
 ) -> Response:
     """Check documents and add them: one, a batch (all or nothing), NDJSON (line by line) or Arrow; durable."""
     request.state.check_writable()
-    return await submit_documents(request, "check-and-add", recipe, strict=strict, copies=copies)
+    return await submit_documents(request, "check-and-add", recipe, strict=strict, copies=copies, on_better=on_better)
 
 
 @store_router.post("/v1/check", responses=_RESULTS, openapi_extra=_DOCUMENTS)

@@ -19,6 +19,7 @@ from nearkin.service.served_patterns import ServedPatterns
 from nearkin.service.settings import ServiceSettings
 from nearkin.service.telemetry import Metrics, call_glibc, log
 from nearkin.store.compaction import MergeStats
+from nearkin.store.dedup import OnBetter
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.log import Mode
 from nearkin.store.results import CheckResult, StoreStats
@@ -179,6 +180,7 @@ class AppState:
         key: str | None = None,
         line: int | None = None,
         copies: bool = False,
+        on_better: OnBetter | None = None,
     ) -> asyncio.Future[CheckResult]:
         """Check or add the documents of a request, all or none; raise busy if the queue is full.
 
@@ -194,13 +196,15 @@ class AppState:
             Number of the first document's line, in a stream of lines.
         copies : bool, default False
             Count the documents that each kept one stands for.
+        on_better : {"keep", "replace"}, optional
+            Say which near-duplicates are better than their match, or replace it.
         """
         if key is not None and documents.ids is None:
             raise bad_request("an idempotency key for documents without ids", "give each document an id")
         if key is not None and any(KEY in row for row in documents.columns or ()):
             raise bad_request(f"a column {KEY!r} and an idempotency key", "rename the column")
         worker = self._check_store() if operation == "check" else self.check_writable()
-        return self._enqueue(worker, Request(operation, documents, k, key, line, copies), len(documents))
+        return self._enqueue(worker, Request(operation, documents, k, key, line, copies, on_better), len(documents))
 
     def read(self, call: Callable[[Store], T]) -> asyncio.Future[T]:
         """Call a function of the store in the reader's thread."""
