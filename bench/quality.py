@@ -820,7 +820,6 @@ def tang(first: int, data: Path) -> Set:
     return Set([record["text"] for record in chosen], ends[:, 0], ends[:, 1], chinese=True)
 
 
-PIP = [sys.executable, *"-m pip download -q --no-deps -d".split()]
 RELEASES = {
     1: "click 8.1.3 8.1.7 networkx 3.2 3.3 werkzeug 2.3.8 3.0.3 aiohttp 3.9.5 3.10.5 pytest 8.2.2 8.3.2",
     2: "jinja2 3.1.2 3.1.4 rich 13.6.0 13.7.1 tornado 6.3.3 6.4.1 sympy 1.12 1.13.2 scrapy 2.10.1 2.11.2",
@@ -872,7 +871,8 @@ def wheel_functions(name: str, version: str) -> dict[tuple[str, ...], tuple[str,
                 walk(child, (*path, child.name), text)
 
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([*PIP, folder, f"{name}=={version}"], check=True)
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, f"{name}=={version}"]
+        subprocess.run(command, check=True)
         with zipfile.ZipFile(next(Path(folder).iterdir())) as wheel:
             for member in sorted(member for member in wheel.namelist() if member.endswith(".py")):
                 text = wheel.read(member).decode(errors="replace")
@@ -1001,9 +1001,8 @@ def report_kinds(run: dict[str, Any]) -> None:
     rows = []
     for name, row in run["results"].items():
         kind, chosen, _ = KIND_CORPORA[name]
-        rows.append(
-            [f"{kind}: {name} ({'chosen' if chosen else 'shown'})", *figures(row["default"]), *figures(row["kind"])]
-        )
+        role = "chosen" if chosen else "shown"
+        rows.append([f"{kind}: {name} ({role})", *figures(row["default"]), *figures(row["kind"])])
     figure_names = ("removed", "wrong", "of the copies")
     header = ["corpus", *(f"{side}: {name}" for side in ("default", "kind") for name in figure_names)]
     common.splice("quality.md", "quality-kinds", f"{common.table(header, rows)}\n\n{common.source(run)}")

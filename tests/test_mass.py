@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 43_719, "crates": 48_478, "tests": 51_825, "bench": 6_870}
+TOTALS = {"python": 43_719, "crates": 48_478, "tests": 51_825, "bench": 6_869}
 """Ceilings of whole trees."""
 
 FOLDERS = {
