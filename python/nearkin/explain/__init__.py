@@ -157,9 +157,10 @@ def explain(
     features     2
     columns      3, highest bit first
       feature  weight  hash  row
-      red           3  101   3 -3 3
-      wine          2  011   -2 2 2
-    sums         1 -1 5
+      red           3  101    3 -3 3
+      wine          2  011   -2  2 2
+      sums                    1 -1 5
+      bits                    1  0 1
     bits         101
     fingerprint  5
     """
