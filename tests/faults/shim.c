@@ -96,7 +96,7 @@ static void opened(int fd, const char *path, int flags) {
     if (fd < 0 || fd >= MAX_FDS) return;
     free(paths[fd]);
     /* A file without a name is gone after a crash: its calls fail like others, and are not recorded. */
-    paths[fd] = strdup(flags & __O_TMPFILE ? "" : path);
+    paths[fd] = strdup((flags & __O_TMPFILE) == __O_TMPFILE ? "" : path);
     if (flags & O_CREAT) record('c', path, NULL, 0, NULL, 0);
     if (flags & O_TRUNC) record('t', path, NULL, 0, NULL, 0);
 }
