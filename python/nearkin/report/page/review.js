@@ -11,7 +11,7 @@ import { SAID, choice, judge, showPair } from "./pair.js";
 const NOT_KEPT = "This browser keeps nothing for this file: export what you judge before you close it.";
 const review = { box: null, list: [...run.queue.keys()], at: 0, kept: 0, filter: "all", word: "", answers: [] };
 const FILTERS = [
-  ["all", "all pairs"], ["open", "not judged yet"], ["same", "same"], ["kept", "removed and the same: is the kept one worse?"], ["worse", "same, and the kept one is worse"], ["different", "different"], ["unsure", "unsure"],
+  ["all", "all pairs"], ["open", "not judged yet"], ["same", "same"], ["kept", "is the kept one worse?"], ["worse", "the kept one is worse"], ["different", "different"], ["unsure", "unsure"],
   ["against", "judged against the run"],
 ];
 
