@@ -105,7 +105,7 @@ def test_the_worse_copy_that_was_kept_is_asked_for_after_the_judgement(
         visit.page.locator("#view-review .answer.worse").wait_for()
         press(visit, "ww")
         asked = int(re.search(r"Pair \d+ of (\d+)", visit.text("#view-review .card"))[1])  # type: ignore[index]
-        assert f"{40 - 2} same, 2 same with the worse kept, 0" in visit.text("#view-review .card > .small")
+        assert f"{40 - 2} same, 2 worse kept, 0" in visit.text("#view-review .card > .small")
         target = export(visit, tmp_path)
         figure = visit.text("#view-labels .tiles")
     rows = rows_of(target)

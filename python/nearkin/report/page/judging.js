@@ -14,9 +14,9 @@ export const keptHere = () => state.kept;
 export const decided = () => [...state.decisions.values()];
 export const answerOf = (one, other) => state.decisions.get(keyOf(one, other))?.answer ?? null;
 
-// "2 same, 1 different, 0 unsure", and how many are the same with the worse one kept, if any.
+// "2 same, 1 different, 0 unsure", and how many are the same with the worse kept, if any.
 export function countsOf(answers) {
-  const counts = ANSWERS.map((each) => [answers.filter((answer) => answer === each).length, each === "worse" ? "same with the worse kept" : each]);
+  const counts = ANSWERS.map((each) => [answers.filter((answer) => answer === each).length, each === "worse" ? "worse kept" : each]);
   return counts.filter(([number], place) => number > 0 || ANSWERS[place] !== "worse").map((each) => each.join(" ")).join(", ");
 }
 

@@ -59,7 +59,7 @@ function estimates(rows) {
   };
   return [
     around("dl", "tiles", tile("precision", precision, phrases.precision), tile("recall", recall, "of the pairs that are the same, those removed", why),
-      ...(worse === null ? [] : [tile("worse kept", worse, "of the removed pairs that are the same, those whose kept one is worse")])),
+      ...(worse === null ? [] : [tile("worse kept", worse, "of the removed pairs that are the same, those kept in the worse copy")])),
     node("p", `Intervals of 95%. ${hasMisses ? (run.near_misses ?? "") : ""}`, "small quiet"),
     ...(unseen > 0 ? [node("p", `In no figure: ${count(Math.round(unseen), "pair")} at similarities of which nothing was judged yet.`, "small quiet")] : []),
     ...(hasMisses ? [suggestion(rows)] : [node("p", "A threshold can't be suggested without recall.", "quiet")]),
