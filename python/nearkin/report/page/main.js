@@ -30,7 +30,7 @@ const HANDLERS = [
   ["y", "the two are the same", () => act("judge", "same")],
   ["n", "they are different", () => act("judge", "different")],
   ["u", "unsure", () => act("judge", "unsure")],
-  ["w", "removed and the same: the kept one is worse", () => act("judge", "worse")],
+  ["w", "same, and the kept one is worse", () => act("judge", "worse")],
   ["z", "take the last judgement back", () => act("undo")],
   ["d", "differences only, or all of both texts", () => speak(turnBrief())],
   ["/", "filter", () => at(`view-${current.name}`)?.querySelector("input[type=search]")?.focus()],
