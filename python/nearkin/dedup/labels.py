@@ -161,6 +161,8 @@ class PairLabels:
         Of each pair of `labels` that has one.
     near_misses : bool or None
         True if some pair of `labels` was not removed; None without `removed`.
+    worse_pairs : frozenset of (str, str)
+        The pairs of `labels` whose kept document is the worse copy.
     kept_worse : dict of str to number, or None
         Of the matches that were removed: how many `labels` say that the worse copy was kept, and the share `value` with
         Wilson's 95% interval from `low` to `high`, by the weights; None if no label says so.
