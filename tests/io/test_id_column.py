@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +89,44 @@ def test_a_deduplication_of_a_file_names_documents_by_their_ids(tmp_path: Path) 
     assert "ids are" not in call("dedup", path, "--out", tmp_path / "quiet", "-q").err
     done = call("dedup", path, "--out", tmp_path / "rows", "--id-column", "none")
     assert (0, None) == (done.code, json.loads((tmp_path / "rows" / "summary.json").read_text())["id_column"])
+
+
+@WRITERS
+@pytest.mark.parametrize(
+    ("late", "column"), [("repeated", "url"), ("missing", "url"), ("all", None), (None, "id"), ("strict", None)]
+)
+def test_ids_that_the_first_batch_cannot_judge(
+    suffix: str, late: str | None, column: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The column is that of a look at all records, no record is lost, and the job says so when it knows."""
+    monkeypatch.setattr("nearkin.io.records.BLOCK", 1 << 12)
+    ids: list[Any] = [f"id {row}" for row in range(300)]
+    urls: list[Any] = [f"u{row}" for row in range(300)]
+    rows = rows_of("id", ids, url=urls)
+    for number, row in enumerate(rows):
+        row["text"] = random.Random(number).randbytes(20).hex()
+    for name in ("id", "url") if late in ("all", "strict") else ("id",):
+        rows[200][name] = {"repeated": rows[3][name], None: rows[200][name]}.get(late)
+    # More records without an id than may be malformed.
+    for row in rows[220:] if late == "missing" else ():
+        row["id"] = None
+    rows[299]["text"] = rows[0]["text"]
+    parts = [write_rows(tmp_path / f"{name}.{suffix}", part) for name, part in (("a", rows[:150]), ("b", rows[150:]))]
+    done = call("dedup", *parts, "--out", tmp_path / "out", *(["--strict"] if late == "strict" else []))
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert (0, 300, 299, 0) == (done.code, summary["documents"], summary["kept"], summary["malformed"])
+    assert column == summary["id_column"]
+    with open_corpus(parts) as corpus:
+        assert column == corpus.id_column
+        assert (corpus.id_note == "") == ("ids are" not in done.err)
+    kept = {None: list(range(299)), "id": ids[:299], "url": urls[:299]}[column]
+    assert kept == nk.dedup(parts).kept
+
+
+def test_an_error_of_reading_is_the_one_of_all_records(tmp_path: Path) -> None:
+    """A file with too many malformed records is refused whichever column has the ids."""
+    rows = rows_of("id", [f"id {row}" for row in range(300)])
+    path = write_rows(tmp_path / "a.jsonl", rows)
+    path.write_text(path.read_text() + "{\n" * 100)
+    done = call("dedup", path, "--out", tmp_path / "out")
+    assert (True, True) == (done.code != 0, "100" in done.err)

@@ -89,6 +89,7 @@ class CorpusOptions:
         spool_dir: str | os.PathLike[str] | None = None,
         exclude: Iterable[Path] = (),
         quiet: bool = False,
+        defer_ids: bool = False,
     ) -> Corpus:
         """Open files, globs, folders, URLs or standard input as a corpus, and say which column has the ids."""
         from nearkin.io import open_corpus
@@ -100,10 +101,10 @@ class CorpusOptions:
             extra_columns=extra_columns,
             spool_dir=spool_dir,
             exclude=exclude,
+            defer_ids=defer_ids,
             **self._reader_options(),
         )
-        if corpus.id_note and not quiet:
-            warn(corpus.id_note.replace("id column", "--id-column"))
+        warn_ids(corpus, quiet=quiet)
         return corpus
 
     @contextmanager
@@ -133,8 +134,7 @@ class CorpusOptions:
 
         options = {**self._reader_options(), "column": self.text_column, "id_column": self.id_column}
         source = open_fingerprints(inputs, recipe, kind, bits, **options)
-        if source.corpus.id_note and not quiet:
-            warn(source.corpus.id_note.replace("id column", "--id-column"))
+        warn_ids(source.corpus, quiet=quiet)
         return source
 
     def for_kind(self, kind: str | None, inputs: Sequence[str]) -> CorpusOptions:
@@ -168,6 +168,12 @@ class CorpusOptions:
         if self.max_malformed is not None:
             options["max_malformed"] = parse_max_malformed(self.max_malformed)
         return options
+
+
+def warn_ids(corpus: Corpus, *, quiet: bool) -> None:
+    """Say which column has the ids, or why none has, unless it is the column that anyone expects."""
+    if corpus.id_note and not quiet:
+        warn(corpus.id_note.replace("id column", "--id-column"))
 
 
 def parse_max_malformed(text: str | None) -> int | float:

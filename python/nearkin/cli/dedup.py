@@ -38,7 +38,15 @@ from nearkin.cli.console import (
     suppress_summary_warnings,
     warn,
 )
-from nearkin.cli.corpus import CorpusOptions, cut_out, existing_parent, input_summary, list_files, report_skipped
+from nearkin.cli.corpus import (
+    CorpusOptions,
+    cut_out,
+    existing_parent,
+    input_summary,
+    list_files,
+    report_skipped,
+    warn_ids,
+)
 from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
 from nearkin.cli.options import Bits, HexColumn, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
 from nearkin.cli.report import REPORT, check_report, write_report
@@ -270,7 +278,7 @@ def _estimate_corpus(job: Job) -> dict[str, Any]:
     from nearkin.dedup.texts import dedup as dedup_texts
 
     reading = job.reading if job.hex_column is None else job.reading.for_codes(job.hex_column)
-    with reading.open_corpus(job.inputs, extra_columns=job.extra_columns(), quiet=True) as corpus:
+    with reading.open_corpus(job.inputs, extra_columns=job.extra_columns(), quiet=True, defer_ids=True) as corpus:
         batches = corpus.batches()
         batch = next(batches, None)
         read, first = corpus.bytes_read, 0 if batch is None else len(batch)
@@ -363,6 +371,7 @@ def _dedup_corpus(job: Job, dedup: Callable[..., DedupResult]) -> None:
     output, reference = job.output, job.reference
     spool = _spool_folder(output.out)
     against, checkpoint = reference.against or [], job.matching.get("checkpoint")
+    quiet, deferred = job.quiet or job.as_json, checkpoint is None and job.matching.get("kind") != "pages"
     # A process does not know its wall time before its first instruction, but the CPU time of its interpreter.
     started: Timing = {"cpu": time.process_time()}
     with ExitStack() as stack:
@@ -376,13 +385,15 @@ def _dedup_corpus(job: Job, dedup: Callable[..., DedupResult]) -> None:
                 extra_columns=job.extra_columns(),
                 spool_dir=spool,
                 exclude=own,
-                quiet=job.quiet or job.as_json,
+                quiet=quiet,
+                defer_ids=deferred,
             )
         )
+        note = corpus.id_note
         older = stack.enter_context(
             _open_reference(
                 against,
-                lambda: job.reading.open_corpus(against, spool_dir=spool, quiet=job.quiet or job.as_json),
+                lambda: job.reading.open_corpus(against, spool_dir=spool, quiet=quiet, defer_ids=deferred),
                 "texts",
             )
         )
@@ -397,6 +408,8 @@ def _dedup_corpus(job: Job, dedup: Callable[..., DedupResult]) -> None:
             result, summary = _run(
                 run, lambda result: _write_texts(result, corpus, job, described, target, started), job, store, target
             )
+        if corpus.id_note != note:
+            warn_ids(corpus, quiet=quiet)
         report_skipped(corpus)
     name = corpus.kept_name if output.out_layout == "single" else "kept-*"
     kept = None if target is None else Path(output.out) / name

@@ -23,6 +23,7 @@ from nearkin.errors import InputError, bad_parameter
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.arrow import is_arrow, read_column, to_cells
+from nearkin.io.corpus import settle_ids
 from nearkin.io.values import INT, TEXT, PackedTexts, Scalar
 from nearkin.progress import Progress
 from nearkin.text.batches import Texts, iterate_batches, slice_texts
@@ -193,6 +194,25 @@ def hash_corpus(
 ) -> HashedDocuments:
     """Read and hash a corpus; the caller renames its extra columns to their uses."""
     timer = StageTimer() if timer is None else timer
+    while True:
+        try:
+            hashed = _hash_corpus(corpus, candidate_source, report, columns, timer, log)
+        except InputError:
+            if settle_ids(corpus, None):
+                raise
+        else:
+            if settle_ids(corpus, hashed.ids):
+                return hashed
+
+
+def _hash_corpus(
+    corpus: Corpus,
+    candidate_source: TextCandidateSource,
+    report: Progress,
+    columns: dict[str, Column] | None,
+    timer: StageTimer,
+    log: HashLog | None,
+) -> HashedDocuments:
     spill = SpillPolicy.into(corpus.spool_dir)
     hasher, ids = _BatchHasher(candidate_source, spill, log), SpillColumn(spill)
     extra: dict[str, SpillColumn] = {}

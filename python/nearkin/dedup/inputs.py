@@ -123,7 +123,12 @@ class DedupInputs:
 
 @contextmanager
 def open_inputs(
-    inputs: DedupInputs, names: ColumnNames, argument: str = "texts", kind: str | None = None
+    inputs: DedupInputs,
+    names: ColumnNames,
+    argument: str = "texts",
+    kind: str | None = None,
+    *,
+    defer_ids: bool = False,
 ) -> Iterator[DedupInputs]:
     """Open a frame or paths as texts or a corpus, with the named columns; other inputs are unchanged.
 
@@ -136,6 +141,8 @@ def open_inputs(
         The argument that has the texts, for messages.
     kind : str, optional
         The kind of the corpus, which may say how source files are read.
+    defer_ids : bool
+        Leave the last word about the column of ids to `hash_texts`.
 
     Raises
     ------
@@ -162,7 +169,12 @@ def open_inputs(
         ]
         format = kind_format(kind, texts)
         with open_corpus(
-            texts, format=format, text_column=names.text, id_column=names.id, extra_columns=extra
+            texts,
+            format=format,
+            text_column=names.text,
+            id_column=names.id,
+            extra_columns=extra,
+            defer_ids=defer_ids,
         ) as corpus:
             yield replace(inputs, texts=corpus)
     elif isinstance(texts, (bytes, bytearray, int, float)) or (texts is None and argument == "texts"):

@@ -322,9 +322,10 @@ def dedup(
     inputs = replace(inputs, sound=BEST["best"] in config.order)
     with ExitStack() as stack:
         report = stack.enter_context(reporting(progress))
-        inputs = stack.enter_context(open_inputs(inputs, names, kind=config.kind))
+        deferred = may_read_twice(config)
+        inputs = stack.enter_context(open_inputs(inputs, names, kind=config.kind, defer_ids=deferred))
         reference = DedupInputs(against, against_ids)  # type: ignore[arg-type]
-        reference = stack.enter_context(open_inputs(reference, names, "against", config.kind))
+        reference = stack.enter_context(open_inputs(reference, names, "against", config.kind, defer_ids=deferred))
         if config.kind == "pages":
             inputs, reference = _read_pages(inputs), _read_pages(reference)
         saved = None
@@ -376,6 +377,11 @@ def _summarize_checkpoint(checkpoint: JobCheckpoint, result: DedupResult) -> Non
         result.summary["resumed"] = checkpoint.resumed
     if checkpoint.warnings:
         result.summary["warnings"] = [*result.summary.get("warnings", []), *checkpoint.warnings]
+
+
+def may_read_twice(config: DedupConfig) -> bool:
+    """Return True if documents can be hashed again from the start: no lines are counted and no hashes are saved."""
+    return config.kind != "pages" and config.checkpoint is None
 
 
 def hash_inputs(

@@ -148,6 +148,8 @@ class Corpus(ABC):
         Records that cannot be read.
     id_note : str
         What `open_corpus` found about columns of ids, if it looked for one.
+    find_ids : function or None
+        Looks for a column of ids in all records, if `open_corpus` left that to `settle_ids`.
     bytes_as_hex : bool
         Read a text column of bytes (Parquet) as hexadecimal digits, two per byte; set before the first batch.
     all_columns : bool
@@ -171,6 +173,7 @@ class Corpus(ABC):
         self.spool_dir = options.spool_dir
         self.inputs: list[Path] = []
         self.id_note = ""
+        self.find_ids: Callable[[int | None], tuple[str | None, str]] | None = None
         self.bytes_as_hex = False
         self.all_columns = False
         self.malformed = MalformedRecords(

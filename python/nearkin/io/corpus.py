@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +54,7 @@ def open_corpus(
     html: Html = False,
     spool_dir: str | os.PathLike[str] | None = None,
     exclude: Iterable[str | os.PathLike[str]] = (),
+    defer_ids: bool = False,
 ) -> Corpus:
     r"""Open a corpus of files, globs, folders, URLs or standard input.
 
@@ -96,6 +99,9 @@ def open_corpus(
         files, other encodings, JSON arrays.
     exclude : iterable of paths
         Folders below the inputs that are skipped, such as that of a store. `left_out` counts their files.
+    defer_ids : bool, default False
+        Choose the column of ids by the first batch; the caller asks `settle_ids` after it has read all. With `strict`,
+        all records are looked at in any case, because one without an id would be an error.
 
     Returns
     -------
@@ -158,12 +164,16 @@ def open_corpus(
         first, *joined = _text_columns(kind, sources, options, text_column)
         options = replace(options, text_column=first, joined_columns=tuple(joined))
     _check_columns(kind, text_column, options)
-    note = ""
+    note, deferred = "", False
     if id_column is None and kind in ("jsonl", "csv", "tsv", "parquet") and all(source.regular for source in sources):
-        found, note = _find_id_column(kind, sources, options)
+        find_ids = partial(_find_id_column, kind, sources, options)
+        deferred = defer_ids and not strict
+        found, note = find_ids(1 if deferred else None)
         options = replace(options, id_column=found)
     corpus = _open(kind, sources, options)
     corpus.id_note = note
+    if deferred and corpus.id_column is not None:
+        corpus.find_ids = find_ids
     corpus.inputs = list(dict.fromkeys([*(path for path in map(Path, names) if path.exists()), *corpus.paths]))
     return corpus
 
@@ -232,11 +242,37 @@ def _open(kind: Format, sources: list[InputFile], options: ReadOptions) -> Corpu
 # Ids
 
 
-def _find_id_column(kind: Format, sources: list[InputFile], options: ReadOptions) -> tuple[str | None, str]:
+def settle_ids(corpus: Corpus, ids: Column | None) -> bool:
+    """Return True if a corpus that was opened with `defer_ids` has read the ids that all of its records ask for.
+
+    If not, its column of ids and its note are set anew, and it has to be read again.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    ids : Column or None
+        The ids of all documents; None if reading them ended with an error.
+    """
+    find, corpus.find_ids = corpus.find_ids, None
+    if find is None:
+        return True
+    keys = _IdKeys()
+    keys.append(ids)
+    # A record that was skipped may be one without an id.
+    if not corpus.malformed.count and not keys.problem():
+        return True
+    before = corpus.id_column
+    corpus.id_column, corpus.id_note = find(None)
+    return corpus.id_column == before
+
+
+def _find_id_column(
+    kind: Format, sources: list[InputFile], options: ReadOptions, max_batches: int | None
+) -> tuple[str | None, str]:
     """Return the first of `ID_COLUMNS` whose values are distinct ids, and a note about the choice."""
     keys = {name: _IdKeys() for name in ID_COLUMNS if name not in (options.text_column, *options.joined_columns)}
     try:
-        for columns in _scan_columns(kind, sources, options, list(keys)):
+        for columns in islice(_scan_columns(kind, sources, options, list(keys)), max_batches):
             for name, ids in keys.items():
                 ids.append(columns.get(name))
             if not any(ids.valid for ids in keys.values()):
