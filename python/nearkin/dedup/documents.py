@@ -194,15 +194,15 @@ def hash_corpus(
 ) -> HashedDocuments:
     """Read and hash a corpus; the caller renames its extra columns to their uses."""
     timer = StageTimer() if timer is None else timer
-    while True:
-        try:
-            hashed = _hash_corpus(corpus, candidate_source, report, columns, timer, log)
-        except InputError:
-            if settle_ids(corpus, None):
-                raise
-        else:
-            if settle_ids(corpus, hashed.ids):
-                return hashed
+    try:
+        hashed = _hash_corpus(corpus, candidate_source, report, columns, timer, log)
+    except InputError:
+        if settle_ids(corpus, None):
+            raise
+    else:
+        if settle_ids(corpus, hashed.ids):
+            return hashed
+    return _hash_corpus(corpus, candidate_source, report, columns, timer, log)
 
 
 def _hash_corpus(
@@ -383,15 +383,21 @@ def _are_distinct(ids: Column) -> bool:
 
 def first_with_same_content(contents: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return for each row the first row with the same content."""
-    if 1 == len(contents):
-        return np.zeros(1, np.int64)
-    order = np.lexsort((contents[:, 1], contents[:, 0]))
-    starts = np.zeros(len(contents), bool)
-    starts[:1] = True
-    for side in (0, 1):
-        ordered = contents[order, side]
-        starts[1:] |= ordered[1:] != ordered[:-1]
-    # lexsort is stable, so the first of a group is its smallest row.
-    result = np.empty(len(contents), np.int64)
-    result[order] = order[np.flatnonzero(starts)[np.cumsum(starts) - 1]]
+    n = len(contents)
+    if n <= 1:
+        return np.zeros(n, np.int64)
+    sides = contents[:, 0], contents[:, 1]
+    order = np.argsort(sides[0])
+    if _differ(sides[1], order)[~_differ(sides[0], order)].any():
+        # Two contents agree in 64 bits: the other 64 decide.
+        order = np.lexsort(sides[::-1])
+    starts = np.flatnonzero(np.r_[True, _differ(sides[0], order) | _differ(sides[1], order)])
+    result = np.empty(n, np.int64)
+    result[order] = np.repeat(np.minimum.reduceat(order, starts), np.diff(starts, append=n))
     return result
+
+
+def _differ(values: NDArray[np.uint64], order: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return True for each value that differs from the one before it in this order."""
+    ordered = values[order]
+    return np.asarray(ordered[1:] != ordered[:-1])
