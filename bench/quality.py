@@ -862,13 +862,13 @@ def wheel_functions(name: str, version: str) -> dict[tuple[str, ...], tuple[str,
     """Download a wheel; return its methods and outermost functions by file and qualified name, as source and tree."""
     results: dict[tuple[str, ...], tuple[str, ast.AST]] = {}
 
-    def walk(node: ast.AST, path: tuple[str, ...], text: str) -> None:
+    def walk(node: ast.AST, path: tuple[str, ...], lines: list[str]) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                source = ast.get_source_segment(text, child, padded=True) or ""
+                source = "\n".join(lines[child.lineno - 1 : child.end_lineno])
                 results.setdefault((*path, child.name), (source, child))
             elif isinstance(child, ast.ClassDef):
-                walk(child, (*path, child.name), text)
+                walk(child, (*path, child.name), lines)
 
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, f"{name}=={version}"]
@@ -876,7 +876,7 @@ def wheel_functions(name: str, version: str) -> dict[tuple[str, ...], tuple[str,
         with zipfile.ZipFile(next(Path(folder).iterdir())) as wheel:
             for member in sorted(member for member in wheel.namelist() if member.endswith(".py")):
                 text = wheel.read(member).decode(errors="replace")
-                walk(ast.parse(text), (name, member), text)
+                walk(ast.parse(text), (name, member), text.split("\n"))
     return results
 
 

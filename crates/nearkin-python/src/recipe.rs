@@ -270,9 +270,11 @@ pub(crate) struct IdfCounter {
 #[pymethods]
 impl IdfCounter {
     #[new]
-    fn new(recipe: Py<RecipeCore>) -> PyResult<Self> {
+    #[pyo3(signature = (recipe, max_features=None))]
+    fn new(recipe: Py<RecipeCore>, max_features: Option<usize>) -> PyResult<Self> {
         let _ = recipe.get().reader()?;
-        Ok(Self { recipe, counted: Lock::new(DocumentFrequencies::default()) })
+        let counted = DocumentFrequencies::new(max_features).into_python()?;
+        Ok(Self { recipe, counted: Lock::new(counted) })
     }
 
     /// Count the features of more texts; a null is not a document.
@@ -282,14 +284,15 @@ impl IdfCounter {
         writing(py, &self.counted, false, |counted| recipe.count_documents(counted, &texts))
     }
 
-    /// Return the number of documents, the features of at least `min_df` of them sorted by their bytes, and their
-    /// document frequencies.
+    /// Return the number of documents, the features of at least `min_df` of them sorted by their bytes, their document
+    /// frequencies, and by how much one may be too low.
     fn finish<'py>(
         &self,
         py: Python<'py>,
         min_df: u32,
-    ) -> PyResult<(u64, Bound<'py, PyList>, Bound<'py, PyArray1<u32>>)> {
-        let (documents, features) = py
+    ) -> PyResult<(u64, Bound<'py, PyList>, Bound<'py, PyArray1<u32>>, u32)> {
+        writing(py, &self.counted, false, DocumentFrequencies::drop_rare)?;
+        let (documents, features, max_error) = py
             .detach(|| {
                 let counted = self.counted.read()?;
                 let result = counted.features(min_df)?;
@@ -297,12 +300,12 @@ impl IdfCounter {
                 for (name, count) in result {
                     features.push((alloc::try_copy(name)?, count));
                 }
-                Ok((counted.documents(), features))
+                Ok((counted.documents(), features, counted.max_error()))
             })
             .into_python()?;
         let names = PyList::new(py, features.iter().map(|(name, _)| PyBytes::new(py, name)))?;
         let counts: Vec<u32> = alloc::try_collect(features.iter().map(|&(_, count)| count)).into_python()?;
-        Ok((documents, names, counts.into_pyarray(py)))
+        Ok((documents, names, counts.into_pyarray(py), max_error))
     }
 }
 

@@ -83,6 +83,8 @@ BRIEF = (
     ),
 )
 """Options that `-h` shows."""
+IDF = "corpus.idf"
+"""File of the weights that a run fitted to its texts."""
 _DRY_IDS = 10
 """Ids that a dry run prints."""
 _NOT_FOR_SAMPLES = ("checkpoint", "keep", "shrink_to", "min_sources")
@@ -291,7 +293,7 @@ def _estimate_corpus(job: Job) -> dict[str, Any]:
         if job.hex_column is None:
             with suppress_summary_warnings():
                 options = {name: value for name, value in job.matching.items() if name not in _NOT_FOR_SAMPLES}
-                dedup_texts(sample, recipe=job.parse_recipe(), **options)
+                dedup_texts(sample, recipe=job.recipe_of_texts(), **options)
         seconds = (time.perf_counter() - started) * documents / max(1, len(sample))
         columns = [corpus.text_column, *corpus.joined_columns, corpus.id_column, *corpus.extra_columns]
         return {
@@ -345,7 +347,7 @@ def _dedup_texts(job: Job) -> None:
         raise bad_parameter("group_column", reference.group_column, allowed)
     if reference.store is not None and "shrink_to" in job.matching:
         raise bad_parameter("shrink_to", job.matching["shrink_to"], "it without --store, which has a threshold")
-    recipe = job.parse_recipe()
+    recipe = job.recipe_of_texts()
 
     def run(corpus: Corpus, older: Any, **settings: Any) -> DedupResult:
         return dedup_texts(
@@ -400,7 +402,12 @@ def _dedup_corpus(job: Job, dedup: Callable[..., DedupResult]) -> None:
         if output.weights is not None:
             corpus.check_added(output.weights, "weights")
         tables = ("clusters", "pairs", "near") if output.report else ("clusters", "pairs")
-        names = [*corpus.kept_names(output.out_layout), *(table_name(name, corpus.format) for name in tables), REJECTED]
+        names = [
+            *corpus.kept_names(output.out_layout),
+            *(table_name(name, corpus.format) for name in tables),
+            REJECTED,
+            IDF,
+        ]
         inputs = [*corpus.inputs, *own, *(getattr(older, "inputs", None) or map(Path, against))]
         saved = [] if checkpoint is None else [Path(checkpoint)]
         with _open_output(output, names, [*inputs, *saved]) as target:
@@ -624,6 +631,9 @@ def _write_texts(
         if target is not None:
             write_table(target, "clusters", result.clusters.compact, corpus.format)
             write_table(target, "pairs", result.pairs.compact, corpus.format)
+            if result.idf is not None:
+                with target.open(IDF) as file:
+                    result.idf.write(file)
             if result.near_misses is not None:
                 write_table(target, "near", result.near_misses.compact, corpus.format)
     timings = {"start": started, **result.summary["timings"], **timer.seconds}
@@ -744,6 +754,9 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
             f"of the first {hint['sample']:,} it removes {hint['removed_by_kind']:,}, the default {hint['removed']:,}"
         )
         yield "", f"--kind {hint['kind']} may suit: most texts have {hint['sign']}; {counts}"
+    if fitted := summary.get("idf"):
+        low = f", a frequency is at most {fitted['max_error']:,} too low" if fitted["max_error"] else ""
+        yield fitted["features"], f"features counted for the weights{low}: {IDF}, which a recipe names idf:@{IDF}"
     yield "", f"recipe {summary['recipe']}"
 
 

@@ -26,6 +26,7 @@ from nearkin.dedup.config import DedupConfig, FileDedupConfig, PassagesConfig
 from nearkin.dedup.options import keeping_option, matching_option, option, output_option
 from nearkin.errors import ParameterError, bad_parameter
 from nearkin.io.base import KeptLayout
+from nearkin.text.idf import is_unfitted
 
 if TYPE_CHECKING:
     from nearkin.recipe import Recipe
@@ -199,6 +200,21 @@ class Job:
         for name in names:
             if name in values:
                 raise bad_parameter(name, values[name], allowed)
+
+    def recipe_of_texts(self) -> Recipe | str | None:
+        """Return the recipe of the options, as text if its weight `idf` is fitted to the texts.
+
+        Raises
+        ------
+        ParameterError
+            --family or --bits beside such a text.
+        """
+        if not is_unfitted(self.recipe):
+            return self.parse_recipe()
+        for name in ("family", "bits"):
+            if getattr(self, name) is not None:
+                raise bad_parameter(name, getattr(self, name), "a recipe that says it, with the weight idf")
+        return self.recipe
 
     def parse_recipe(self) -> Recipe | None:
         """Return the recipe of the options; None without any, which stands for that of a store or the default."""

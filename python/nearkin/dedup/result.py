@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, overload
@@ -22,6 +22,7 @@ from nearkin.io.frames import keep_rows
 from nearkin.io.tables import Comparable, Tabular
 from nearkin.io.values import INT, NULL, TEXT
 from nearkin.notebook import html_facts
+from nearkin.text.idf import Idf
 
 _Frame = TypeVar("_Frame")
 
@@ -285,6 +286,8 @@ class DedupResult(Comparable):
         similarity.
     groups : Column or None
         With groups, the group of each document by row. The tables name groups; rows and ids are those of documents.
+    idf : Idf or None
+        The table that was fitted to the texts for a recipe with the weight `idf` alone.
     """
 
     kept_rows: NDArray[np.int64]
@@ -295,6 +298,7 @@ class DedupResult(Comparable):
     weights: NDArray[np.int64]
     near_misses: PairTable | None = None
     groups: Column | None = None
+    idf: Idf | None = field(default=None, compare=False)
 
     @cached_property
     def kept(self) -> IdList:

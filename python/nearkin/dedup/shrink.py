@@ -46,14 +46,14 @@ _FLOOR_STEP = 50
 """Thousandths by which the floor is raised until signatures of a fixed size have the recall."""
 
 
-def check_rereadable(texts: object, argument: str) -> None:
-    """Raise ParameterError for inputs that can be read once only."""
+def check_rereadable(texts: object, argument: str, option: str = "shrink_to") -> None:
+    """Raise ParameterError for inputs that can be read once only; `option` reads them twice."""
     if isinstance(texts, Corpus):
         if not texts.can_reread:
-            raise bad_parameter(argument, "a pipe or URL", "files with shrink_to, which reads them twice")
+            raise bad_parameter(argument, "a pipe or URL", f"files with {option}, which reads them twice")
     elif texts is not None and not hasattr(texts, "__len__"):
         raise bad_parameter(
-            argument, type(texts).__name__, "a list or a column with shrink_to, which reads texts twice"
+            argument, type(texts).__name__, f"a list or a column with {option}, which reads texts twice"
         )
 
 

@@ -225,6 +225,16 @@ class DedupDetails(RunDetails, total=False):
     shrink_to: ShrinkChoice
     left_out_lines: LeftOutSummary
     kind_hint: KindHint
+    idf: FittedWeights
+
+
+class FittedWeights(TypedDict):
+    """The document frequencies that a run counted in its texts; `max_error` is 0 if no feature was dropped."""
+
+    documents: int
+    features: int
+    digest: str
+    max_error: int
 
 
 class LeftOutLine(TypedDict):

@@ -51,6 +51,7 @@ from nearkin.io.html import read_text
 from nearkin.progress import Progress, ShowProgress, ignore_progress, mark_reference, reporting
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts, iterate_batches
+from nearkin.text.idf import Idf, fit_recipe, is_unfitted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -123,7 +124,9 @@ def dedup(
         and times (ISO 8601; without a zone in UTC). Missing values (None, NaN) come last, and a warning counts them.
     recipe : Recipe, str or None
         Defines the features of a text and its hashes; None for the document recipe, MinHash of distinct 4-grams with
-        as many values as the bands need.
+        as many values as the bands need. The weight `idf` without a table, as in
+        "word:1|idf|xxh3|minhash:128:weighted", counts the document frequencies of `texts` in a pass before
+        (`nearkin.Idf.fit`), in at most 2^20 features; the result has the table as `idf`, which other jobs take.
     measure : {"jaccard", "containment", "indel", "words"}, default "jaccard"
         The similarity that the threshold bounds, which also verifies candidates. "containment" is
         the share of the smaller text's features that the larger one has. It has candidates of its own, independent of
@@ -302,6 +305,12 @@ def dedup(
     names = ColumnNames.from_args(text, id, texts, against)
     collection = against if store is None else store
     settings = collection.settings if isinstance(collection, ConfiguredCollection) else None
+    timer, idf = StageTimer(), None
+    if is_unfitted(recipe):
+        if settings is not None:
+            raise bad_parameter("recipe", repr(recipe), "idf:TABLE here: documents of both sides have one table")
+        with timer("idf"):
+            recipe, idf = _fit_weights(str(recipe), texts, names, options.get("kind"), progress)
     fixed: dict[str, Any] = {"recipe": recipe, "measure": measure, "keep": keep, **options}
     config = DedupConfig.from_args(settings, threshold=threshold, **fixed)
     if store is None and (columns is not None or output is not None or ledger):
@@ -342,17 +351,33 @@ def dedup(
             if fixed.get("differ") is not None:
                 # An iterator of rules is read once.
                 fixed["differ"] = config.differ
-            return shrink(
+            result = shrink(
                 shrink_to,
                 threshold,
                 lambda **changes: DedupConfig.from_args(**{**fixed, **changes}),
                 lambda config: _run(inputs, reference, None, {}, config, report, None, None),
             )
-        added = {"output": output, "ledger": ledger}
-        result = _run(inputs, reference, store, added, config, report, constraints, saved)
+        else:
+            added = {"output": output, "ledger": ledger}
+            result = _run(inputs, reference, store, added, config, report, constraints, saved)
         if saved is not None:
             _summarize_checkpoint(saved, result)
+        if idf is not None:
+            result = replace(result, idf=idf)
+            result.summary["idf"] = {
+                "documents": idf.documents, "features": len(idf), "digest": idf.digest, "max_error": idf.max_error
+            }  # fmt: skip
+            result.summary["timings"] |= timer.seconds
         return result
+
+
+def _fit_weights(
+    recipe: str, texts: Any, names: ColumnNames, kind: str | None, progress: ShowProgress
+) -> tuple[Recipe, Idf]:
+    """Return a recipe whose weight is `idf` with the table of the texts of a job, and the table."""
+    with open_inputs(DedupInputs(texts), names, kind=kind) as inputs:
+        check_rereadable(inputs.texts, "texts", "the weight idf")
+        return fit_recipe(recipe, (_read_pages(inputs) if kind == "pages" else inputs).texts, progress)
 
 
 def _read_pages(inputs: DedupInputs) -> DedupInputs:

@@ -25,14 +25,23 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from nearkin._core import BandCore
-from nearkin.errors import bad_parameter, check_choice, check_count, check_share, damaged, mismatch, refuse_data
+from nearkin.errors import (
+    MismatchError,
+    bad_parameter,
+    check_choice,
+    check_count,
+    check_share,
+    damaged,
+    mismatch,
+    refuse_data,
+)
 from nearkin.families.minhash import Signatures, as_signatures
 from nearkin.index.base import INT64_MAX, Index, check_recipe, file_stamp
 from nearkin.index.ids import Existing, Ids, check_existing, new_ids
 from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, search_flat
 from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress
-from nearkin.recipe import Recipe
+from nearkin.recipe import IdfTable, Recipe
 from nearkin.theory import Banding, banding_probability, choose_bands
 
 _BATCH = 1 << 12
@@ -314,20 +323,22 @@ class BandIndex(Index[npt.ArrayLike, float]):
         self._core.save(file, json.dumps(metadata, sort_keys=True, ensure_ascii=False).encode())
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> BandIndex:
+    def open(cls, path: str | os.PathLike[str], *, idf: IdfTable | None = None) -> BandIndex:
         """Open a saved index through a memory map. Additions do not change the file.
 
         Parameters
         ----------
         path : str or os.PathLike
             A file that `save` has written.
+        idf : Idf, optional
+            The fitted table of the recipe, if it has one: the file has its digest.
 
         Raises
         ------
         CorruptStoreError, FormatVersionError, OSError
             A file that is not a complete index, that a newer nearkin wrote, or that can't be read.
         MismatchError
-            A recipe of another version of the rules.
+            A recipe of another version of the rules, or of another table than `idf`.
 
         Examples
         --------
@@ -350,10 +361,12 @@ class BandIndex(Index[npt.ArrayLike, float]):
         try:
             content = json.loads(metadata)
             threshold = content["threshold"]
-            recipe = None if content["recipe"] is None else Recipe.from_json(json.dumps(content["recipe"]))
+            recipe = None if content["recipe"] is None else Recipe.from_json(json.dumps(content["recipe"]), idf=idf)
             shape = {"num_perm": num_perm, "num_bands": num_bands, "num_rows": num_rows}
             value_bits: Literal[32, 64] = 64 if width == 64 else 32
             index = cls(threshold=threshold, value_bits=value_bits, recipe=recipe, **shape)
+        except MismatchError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise damaged(path, f"its metadata can't be read: {error}") from error
         return index._attach(core, stamp)

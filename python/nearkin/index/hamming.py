@@ -38,7 +38,7 @@ from nearkin.index.memory import INDEX_SHARE, memory_budget
 from nearkin.index.results import Clusters, Linkage, Pairs, SearchResult, run_block, search_flat
 from nearkin.io.saved import check_saved
 from nearkin.progress import ShowProgress
-from nearkin.recipe import Recipe
+from nearkin.recipe import IDF_TABLES, IdfTable, Recipe
 
 Method = Literal["auto", "scan", "bits", "blocks", "tables", "multi"]
 Rank = Literal["hamming", "jaccard", "spherical"]
@@ -286,18 +286,23 @@ class HammingIndex(Index[npt.ArrayLike, int]):
         CorruptStoreError
             The recipe in the file does not match its digest.
         MismatchError
-            The recipe in the file is of another version of the rules.
+            The recipe in the file is of another version of the rules, or has a fitted table, which the file has not.
         """
+        return self._read_recipe(None)
+
+    def _read_recipe(self, idf: IdfTable | None) -> Recipe | None:
+        """Return the recipe in the file, with the fitted table that it names."""
         metadata = self._core.note()
         if metadata is None:
             return None
         try:
             content = json.loads(metadata)
             recipe_json, digest = json.dumps(content["recipe"]), content["digest"]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            fitted = content["recipe"].get("idf") not in (None, *IDF_TABLES)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = f"its metadata is not a recipe ({error!r})"
             raise CorruptStoreError(f"the index: {reason}", place="the index", reason=reason) from None
-        recipe = Recipe.from_json(recipe_json)
+        recipe = Recipe.from_json(recipe_json, idf=idf if fitted else None)
         if recipe.digest != digest:
             reason = f"its recipe has the digest {recipe.digest}, but the file states {digest}"
             raise CorruptStoreError(f"the index: {reason}", place="the index", reason=reason)
@@ -327,7 +332,8 @@ class HammingIndex(Index[npt.ArrayLike, int]):
             ...
         nearkin.errors.MismatchError: recipe slot hash differs: xxh3 against md5; compare only values that share it
         """
-        check_recipe(self.recipe, recipe)
+        recipe = Recipe.of(recipe)
+        check_recipe(self._read_recipe(None if isinstance(recipe.idf, str) else recipe.idf), recipe)
 
     @property
     def next_row(self) -> int:

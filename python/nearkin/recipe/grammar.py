@@ -233,6 +233,9 @@ def _parse_feature_segment(name: str, argument: str) -> _Pairs | None:
         return [("weight", name)]
     if name == "idf" and (argument in IDF_TABLES or re.fullmatch(DIGEST, argument)):
         return [("weight", name), ("idf", argument)]
+    if name == "idf" and not argument:
+        allowed = f"idf:TABLE (a fitted nearkin.Idf, {', '.join(IDF_TABLES)}); a deduplication of texts fits idf itself"
+        raise bad_parameter("idf", "no table", allowed)
     if name == "top":
         return [("top", argument)]
     return None

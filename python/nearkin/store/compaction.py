@@ -34,8 +34,7 @@ from nearkin.store.backups import BackupRecord, SharedFiles, identity_of
 from nearkin.store.commits import COMMITS_NAME
 from nearkin.store.filesystem import SEGMENT_FOLDER, new_store_folder
 from nearkin.store.kinds import StoreSettings
-from nearkin.store.kinds.base import corrupt_file
-from nearkin.store.kinds.vectors import FAMILY_FILE
+from nearkin.store.kinds.base import SETTINGS_FILES, corrupt_file
 from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry
 from nearkin.store.lost import remove_unlisted
 from nearkin.store.memory import Budget, spill_texts
@@ -514,9 +513,9 @@ def backup(
         tick = megabyte_ticker(report, "copy", sum(os.fstat(file.fileno()).st_size for file in files.values()))
         for name, file in files.items():
             status = os.fstat(file.fileno())
-            if name != FAMILY_FILE:
+            if name not in SETTINGS_FILES:
                 record.files[name] = identity_of(status)
-            if name == FAMILY_FILE or shared is None or not shared.link(status, new / name):
+            if name in SETTINGS_FILES or shared is None or not shared.link(status, new / name):
                 _copy_file(file, new / name, tick, share)
         if recorded:
             record.save(new)
@@ -532,8 +531,7 @@ def _begin_backup(folder: Path, new: Path, handles: ExitStack) -> dict[str, Bina
             # Pending outputs belong to the store and not to its copies.
             copied.drop_outputs([name for name, _ in copied.outputs()])
             copied.set_state(copied.state())
-        if (folder / FAMILY_FILE).exists():
-            names.append(folder / FAMILY_FILE)
+        names += [folder / name for name in SETTINGS_FILES if (folder / name).exists()]
         with ExitStack() as opened:
             files: dict[str, BinaryIO] = {}
             try:

@@ -25,8 +25,7 @@ from nearkin.store.commits import CommitMark, read_marks
 from nearkin.store.compaction import exclusive, flush_pending, flushing, write_documents
 from nearkin.store.filesystem import LOST_FOLDER, SEGMENT_FOLDER, new_store_folder
 from nearkin.store.kinds import StoreSettings, read_settings, repair_files
-from nearkin.store.kinds.base import corrupt_file
-from nearkin.store.kinds.vectors import FAMILY_FILE
+from nearkin.store.kinds.base import SETTINGS_FILES, corrupt_file
 from nearkin.store.lines import PageBatch, SiteLines, site_names
 from nearkin.store.log import LOG_NAME, Log, LogBatch, SegmentEntry, State
 from nearkin.store.lost import read_losses, same_documents
@@ -209,8 +208,8 @@ def salvage(folder: Path, out: Path, report: Progress = ignore_progress) -> Salv
             if newest is None and log.state is None:
                 raise corrupt_file(folder, "neither a segment nor the log can be read; restore it from a backup")
             text = log.state.settings if log.state is not None else newest.settings if newest is not None else ""
-            if (folder / FAMILY_FILE).exists():
-                shutil.copyfile(folder / FAMILY_FILE, new / FAMILY_FILE)
+            for name in filter(lambda name: (folder / name).exists(), SETTINGS_FILES):
+                shutil.copyfile(folder / name, new / name)
             repair_files(text, str(new / LOG_NAME))
             settings = read_settings(text, str(new / LOG_NAME))
             sources = _choose(folder, headers, settings)

@@ -4,7 +4,9 @@ If df(f) of N documents contain feature f (smoothed as if one more document cont
 
     idf(f) = ln((1 + N) / (1 + df(f))) + 1
 
-Features of fewer than `min_df` documents are dropped and, like unseen features, have df = 0.
+Features of fewer than `min_df` documents are dropped and, like unseen features, have df = 0. With `max_features` the
+rarest features are dropped while documents are counted, so that memory is bounded and df(f) is too low by at most
+`max_error`.
 
 `Idf.read` imports a table of weights from another program: `word weight` per line, and a weight for all other words.
 
@@ -25,7 +27,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +59,10 @@ VERSION = 1
 """Format version of fitted tables."""
 WEIGHTS_VERSION = 2
 """Format version of imported tables, which older readers refuse."""
+BOUNDED_VERSION = 3
+"""Format version of fitted tables whose frequencies may be too low, which older readers refuse."""
+MAX_FEATURES = 1 << 20
+"""Number of features that `fit_recipe` counts at most: about 100 MB."""
 Unknown: TypeAlias = Literal["mean", "median", "largest"]
 """Rule for the weight of words that an imported table does not contain."""
 
@@ -76,6 +82,8 @@ class Idf:
         Features in UTF-8, sorted.
     frequencies : (n,) uint32
         Number of documents that contain each feature; empty for an imported table.
+    max_error : int
+        By how much a frequency may be too low, because `max_features` bounded the count; 0 without a bound.
     weights : (n,) float64
         Weight of each feature.
     unknown : float
@@ -105,8 +113,10 @@ class Idf:
         min_df: int = 1,
         rules: dict[str, object],
         imported: tuple[NDArray[np.float64], float] | None = None,
+        max_error: int = 0,
     ) -> None:
         self.documents = documents
+        self.max_error = max_error
         self.features = list(features)
         self.frequencies = np.ascontiguousarray(frequencies, np.uint32)
         self.min_df = min_df
@@ -125,6 +135,7 @@ class Idf:
         recipe: Recipe | str | None = None,
         *,
         min_df: int = 1,
+        max_features: int | None = None,
         progress: ShowProgress = None,
     ) -> Idf:
         """Count the texts that contain each feature, in one pass.
@@ -137,6 +148,11 @@ class Idf:
             Defines features; its weight and the slots after it are ignored.
         min_df : int, default 1
             Minimum number of documents of a feature.
+        max_features : int, optional
+            Maximum number of features, 2 or more: after every 8,192 texts, if there are more, the rarest are dropped,
+            so that at most half as many remain. One that comes again is counted from 0, and `max_error` says how much
+            can be missing.
+            A feature takes about 100 bytes while it is counted. Default: no limit.
         progress : bool or function, optional
             True shows a bar in a terminal or a notebook; a function is called with "count", the number of texts so
             far, and the total, None until the last text of an iterator or a corpus is counted.
@@ -144,11 +160,13 @@ class Idf:
         Raises
         ------
         ParameterError
-            `min_df` is below 1, or the recipe has given features.
+            `min_df` is below 1, `max_features` below 2, or the recipe has given features.
         """
         recipe = Recipe.of("zh-keywords" if recipe is None else recipe)
         min_df = check_count("min_df", min_df, 1, (1 << 32) - 1, "1 to 4294967295")
-        counter = IdfCounter(recipe.core)
+        if max_features is not None:
+            max_features = check_count("max_features", max_features, 2, (1 << 32) - 1, "2 to 4294967295")
+        counter = IdfCounter(recipe.core, max_features)
         with reporting(progress) as report:
             done, total = 0, len(texts) if isinstance(texts, Sized) else None
             for batch in _iterate_texts(texts):
@@ -162,11 +180,12 @@ class Idf:
                         raise
                     done += len(part) if isinstance(part, Sized) else 0
                     report("count", done, total)
-            documents, features, frequencies = counter.finish(min_df)
+            documents, features, frequencies, max_error = counter.finish(min_df)
             # A stream of Arrow has no length.
             done = max(done, documents)
             report("count", done, done)
-        return cls(documents, features, frequencies, min_df=min_df, rules=_get_rules(recipe))
+        rules = _get_rules(recipe)
+        return cls(documents, features, frequencies, min_df=min_df, rules=rules, max_error=max_error)
 
     @classmethod
     def read(
@@ -306,9 +325,14 @@ class Idf:
         OSError
             The file cannot be written.
         """
+        with replace_file(path) as file:
+            self.write(file)
+
+    def write(self, file: IO[bytes]) -> None:
+        """Write the table to a binary file."""
         head: dict[str, object] = {
             "format": "nearkin-idf",
-            "version": WEIGHTS_VERSION if self.is_imported else VERSION,
+            "version": WEIGHTS_VERSION if self.is_imported else BOUNDED_VERSION if self.max_error else VERSION,
             "documents": self.documents,
             "features": len(self),
             "min_df": self.min_df,
@@ -317,9 +341,10 @@ class Idf:
         }
         if self.is_imported:
             head["unknown"] = self.unknown
+        if self.max_error:
+            head["max_error"] = self.max_error
         head["head_sha256"] = _head_checksum(head)
-        with replace_file(path) as file:
-            file.write(json.dumps(head, ensure_ascii=False, sort_keys=True).encode() + b"\n" + self._lines)
+        file.write(json.dumps(head, ensure_ascii=False, sort_keys=True).encode() + b"\n" + self._lines)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Idf:
@@ -351,14 +376,17 @@ class Idf:
             if head["format"] != "nearkin-idf":
                 raise ValueError(f"format {head['format']!r}")
             version, total = head["version"], head["features"]
-            if isinstance(version, int) and version > WEIGHTS_VERSION:
-                raise newer_format(version, WEIGHTS_VERSION)
+            if isinstance(version, int) and version > BOUNDED_VERSION:
+                raise newer_format(version, BOUNDED_VERSION)
             is_imported = version == WEIGHTS_VERSION
             unknown = _check_weight(head.pop("unknown")) if is_imported else None
+            max_error = int(head.pop("max_error")) if version == BOUNDED_VERSION else 0
             # Fitted tables of the first release have no checksum of the first line.
             checksum = head.pop("head_sha256", None)
-            complete = head | ({"unknown": unknown} if is_imported else {})
-            valid = checksum == _head_checksum(complete) or (checksum is None and not is_imported)
+            complete = (
+                head | ({"unknown": unknown} if is_imported else {}) | ({"max_error": max_error} if max_error else {})
+            )
+            valid = checksum == _head_checksum(complete) or (checksum is None and version == VERSION)
             if set(head) != _HEAD or not valid:
                 raise ValueError("its first line does not fit its checksum")
             if hashlib.sha256(body).hexdigest() != head["sha256"]:
@@ -371,12 +399,44 @@ class Idf:
                 raise ValueError(f"{len(features)} features where {total} are announced")
             rules = _select_rules(head["recipe"])
             imported = None if weights is None or unknown is None else (weights, unknown)
-            counts = (int(head["documents"]), int(head["min_df"]))
-            return cls(counts[0], features, frequencies, min_df=counts[1], rules=rules, imported=imported)
+            documents, min_df = int(head["documents"]), int(head["min_df"])
+            options: dict[str, Any] = {"min_df": min_df, "rules": rules, "imported": imported, "max_error": max_error}
+            return cls(documents, features, frequencies, **options)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError, RecursionError) as error:
             raise damaged(path, f"not an IDF table of nearkin ({error})") from error
 
 
+def is_unfitted(recipe: object) -> bool:
+    """Return True for a recipe in text form whose weight is `idf` without a table."""
+    return isinstance(recipe, str) and _UNFITTED in (part.strip() for part in recipe.split("|"))
+
+
+def fit_recipe(recipe: str, texts: Texts | Corpus, progress: ShowProgress = None) -> tuple[Recipe, Idf]:
+    """Return a recipe whose weight is `idf` with the table of these texts, of at most `MAX_FEATURES` features.
+
+    Parameters
+    ----------
+    recipe : str
+        Text form with the segment `idf`, such as "word:1|idf|xxh3|minhash:128:weighted".
+    texts : iterable of str or None, an Arrow string array, or a `nearkin.io` corpus
+        Read once, and once more by the caller.
+    progress : bool or function, optional
+        As that of `Idf.fit`.
+
+    Raises
+    ------
+    ParameterError
+        The rest of the recipe is no recipe.
+    """
+    parts = [part.strip() for part in recipe.split("|")]
+    plain = Recipe("|".join(part for part in parts if part != _UNFITTED))
+    table = Idf.fit(texts, plain, max_features=MAX_FEATURES, progress=progress)
+    named = (f"{_UNFITTED}:{table.digest}" if part == _UNFITTED else part for part in parts)
+    return Recipe("|".join(named), idf=table), table
+
+
+_UNFITTED = "idf"
+"""The segment of a recipe whose table is fitted to the texts of a job."""
 _WRITTEN = "a table, as Idf.save and `nearkin recipe idf` write it"
 _HEAD = {"documents", "features", "format", "min_df", "recipe", "sha256", "version"}
 

@@ -9,6 +9,12 @@
 //!
 //! Features are identified by XXH3-64. Memory: 16 bytes per slot, at most twice as many slots as features. The
 //! logarithm is libm's, so that no bit depends on the platform.
+//!
+//! Counts can be bounded: after every [`STEP`] texts, if there are more than `most` features, those are dropped whose
+//! document frequency is at most t, the smallest t that leaves half of `most`. A dropped feature that comes again starts
+//! from 0, so that a frequency is too low by at most the sum of all t. Steps are counted from the first text, so that
+//! batches do not matter. The idea is that of lossy counting (Manku and Motwani, VLDB 2002), with the error that the
+//! data need instead of a given one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -143,11 +149,18 @@ impl Hasher for Identity {
 type Counts = HashMap<u64, (Box<[u8]>, u32), BuildHasherDefault<Identity>>;
 
 /// Document frequencies, counted in one pass over any number of texts.
-#[derive(Default)]
 pub struct DocumentFrequencies {
     documents: u64,
     counts: Counts,
+    /// Largest number of features between two steps.
+    most: usize,
+    /// Number of texts in the current step.
+    texts: usize,
+    max_error: u32,
 }
+
+/// Texts between two times that features are dropped.
+const STEP: usize = 1 << 13;
 
 /// Number of texts that one thread counts before its counts are merged.
 const CHUNK: usize = 1 << 10;
@@ -217,19 +230,68 @@ fn add_up(all: &mut Counts, new: Counts) {
 }
 
 impl DocumentFrequencies {
+    /// Create counts of any number of features, or of at most `most`, 2 or more.
+    ///
+    /// # Errors
+    /// `most` is below 2.
+    pub fn new(most: Option<usize>) -> Result<Self> {
+        let most = most.unwrap_or(usize::MAX);
+        if most < 2 {
+            return Err(Error::parameter("max_features", most, "2 or more"));
+        }
+        Ok(Self { documents: 0, counts: Counts::default(), most, texts: 0, max_error: 0 })
+    }
+
     /// Count the features of more texts, in parallel. A text without features counts as a document, a null does not.
     ///
     /// # Errors
-    /// The call is cancelled, or memory runs out: nothing is counted.
+    /// The call is cancelled, or memory runs out: nothing is counted or, with a bound, some of the texts.
     pub fn add(&mut self, tokenizer: &Tokenizer, texts: &dyn TextSource) -> Result<()> {
+        let mut start = 0;
+        while start < texts.len() {
+            let step = if self.most == usize::MAX { usize::MAX } else { STEP - self.texts };
+            let end = start + step.min(texts.len() - start);
+            self.add_range(tokenizer, texts, start..end)?;
+            self.texts += end - start;
+            if self.most < usize::MAX && self.texts == STEP {
+                self.drop_rare()?;
+                self.texts = 0;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Drop the rarest features if there are too many.
+    ///
+    /// # Errors
+    /// Memory runs out: nothing is dropped.
+    pub fn drop_rare(&mut self) -> Result<()> {
+        if self.counts.len() <= self.most {
+            return Ok(());
+        }
+        let mut frequencies: Vec<u32> = alloc::try_collect(self.counts.values().map(|feature| feature.1))?;
+        let last = frequencies.len() - self.most / 2 - 1;
+        let least = *frequencies.select_nth_unstable(last).1;
+        self.counts.retain(|_, feature| feature.1 > least);
+        self.max_error = self.max_error.saturating_add(least);
+        Ok(())
+    }
+
+    /// Return by how much a document frequency may be too low, because features were dropped.
+    pub fn max_error(&self) -> u32 {
+        self.max_error
+    }
+
+    fn add_range(&mut self, tokenizer: &Tokenizer, texts: &dyn TextSource, range: Range<usize>) -> Result<()> {
         let cancel = &CancelToken::current();
         let chunk = |(scratch, seen): &mut (Scratch, IdSet), chunk: usize| {
-            let last = ((chunk + 1) * CHUNK).min(texts.len());
-            count(tokenizer, texts, chunk * CHUNK..last, scratch, seen)
+            let first = range.start + chunk * CHUNK;
+            count(tokenizer, texts, first..(first + CHUNK).min(range.end), scratch, seen)
         };
         let buffers = || (Scratch::with_cancel(cancel), IdSet::default());
         let chunks =
-            alloc::try_map_parallel((0..texts.len().div_ceil(CHUNK)).into_par_iter().map_init(buffers, chunk))?;
+            alloc::try_map_parallel((0..range.len().div_ceil(CHUNK)).into_par_iter().map_init(buffers, chunk))?;
         cancel.check()?;
         // All chunks are merged separately, so that the counts change in one step that can't fail.
         let (mut documents, mut new) = (0, Counts::default());
@@ -307,12 +369,40 @@ mod tests {
                     *expected.entry(word).or_default() += 1;
                 }
             }
-            let mut counted = DocumentFrequencies::default();
+            let mut counted = DocumentFrequencies::new(None).expect("no bound");
             texts.chunks(batch).for_each(|batch| counted.add(&tokenizer, &batch).expect("nothing stops it"));
             let kept: Vec<(&[u8], u32)> =
                 expected.iter().filter(|count| *count.1 >= min_df).map(|(word, &df)| (word.as_bytes(), df)).collect();
             prop_assert_eq!(texts.len() as u64, counted.documents());
             prop_assert_eq!(kept, counted.features(min_df).expect("valid"));
+        }
+
+        #[test]
+        fn bounded_frequencies_are_too_low_by_the_stated_error(
+            words in prop::collection::vec(0_u32..4000, 1..60), most in 2_usize..300, batch in 1_usize..9000
+        ) {
+            let tokenizer = Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
+            // Few words are frequent, and each text has one that no other has.
+            let texts: Vec<String> =
+                (0..2 * STEP + 100).map(|i| format!("w{} v{} only{i}", words[i % words.len()], i % 97)).collect();
+            let (mut exact, mut alone) = (DocumentFrequencies::new(None).expect("no bound"), DocumentFrequencies::new(Some(most)).expect("valid"));
+            exact.add(&tokenizer, &texts.as_slice()).expect("nothing stops it");
+            alone.add(&tokenizer, &texts.as_slice()).expect("nothing stops it");
+            let mut batches = DocumentFrequencies::new(Some(most)).expect("valid");
+            texts.chunks(batch).for_each(|batch| batches.add(&tokenizer, &batch).expect("nothing stops it"));
+            let bounded = [&mut alone, &mut batches].map(|counts| {
+                counts.drop_rare().expect("room");
+                (counts.documents(), counts.max_error(), counts.features(1).expect("valid").into_iter().map(|(name, df)| (name.to_vec(), df)).collect::<Vec<_>>())
+            });
+            prop_assert_eq!(&bounded[0], &bounded[1]);
+            let (documents, error, features) = &bounded[0];
+            prop_assert_eq!(texts.len() as u64, *documents);
+            prop_assert!(features.len() <= most && *error > 0);
+            let features: std::collections::BTreeMap<&[u8], u32> = features.iter().map(|(name, df)| (&name[..], *df)).collect();
+            for (name, df) in exact.features(1).expect("valid") {
+                let found = features.get(name).copied().unwrap_or(0);
+                prop_assert!(found <= df && df <= found + error);
+            }
         }
 
         #[test]
@@ -329,7 +419,7 @@ mod tests {
         let tokenizer =
             Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let texts: Vec<String> = (0..3 * CHUNK + 7).map(|i| format!("all w{}", i % 10)).collect();
-        let mut counted = DocumentFrequencies::default();
+        let mut counted = DocumentFrequencies::new(None).expect("no bound");
         counted.add(&tokenizer, &texts.as_slice()).expect("nothing stops it");
         let found = counted.features(1).expect("valid");
         assert_eq!(
@@ -343,7 +433,7 @@ mod tests {
     fn each_document_counts_once() {
         let tokenizer =
             Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
-        let mut counted = DocumentFrequencies::default();
+        let mut counted = DocumentFrequencies::new(None).expect("no bound");
         counted.add(&tokenizer, &["a a b", "b c", ""].as_slice()).expect("nothing stops it");
         counted.add(&tokenizer, &["B"].as_slice()).expect("nothing stops it");
         assert_eq!(4, counted.documents());

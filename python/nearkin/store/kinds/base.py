@@ -140,6 +140,10 @@ class StoreConfig:
                 object.__setattr__(self, name, value)
 
 
+FAMILY_FILE, IDF_FILE = SETTINGS_FILES = ("family.nks", "weights.idf")
+"""Files that belong to the settings: hash functions of vectors, a table of weights of texts."""
+
+
 class KindSettings:
     """Behaviour that most kinds share."""
 

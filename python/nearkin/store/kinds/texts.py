@@ -38,7 +38,7 @@ from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.documents import HashedDocuments, hash_texts
 from nearkin.dedup.summary import summarize_family
 from nearkin.dedup.verify import TEXT_MEASURES, FeatureSets, TextMeasure
-from nearkin.errors import InputError, MismatchError, bad_parameter, check_share, mismatch
+from nearkin.errors import InputError, MismatchError, MissingFileError, bad_parameter, check_share, mismatch
 from nearkin.families.minhash import as_signatures
 from nearkin.index.bands import BandIndex
 from nearkin.index.fingerprints import flat_rows
@@ -46,8 +46,9 @@ from nearkin.index.hamming import HammingIndex
 from nearkin.index.ids import Id
 from nearkin.io import Column, Corpus
 from nearkin.progress import Progress, ignore_progress
-from nearkin.recipe import Recipe
+from nearkin.recipe import IDF_TABLES, Recipe
 from nearkin.store.kinds.base import (
+    IDF_FILE,
     NEWEST_VERSION,
     VERSION,
     CandidateRows,
@@ -59,9 +60,11 @@ from nearkin.store.kinds.base import (
     StoreVerify,
     TextRule,
     check_digest,
+    corrupt_file,
     encode_settings,
     kind_error,
 )
+from nearkin.text.idf import Idf
 
 LoadTexts = Callable[[list[Id]], Iterable[str]]
 """Returns the texts of a list of ids, one per id, in order."""
@@ -134,8 +137,8 @@ class TextSettings(KindSettings):
         if self.text == "features" and self.recipe.is_weighted:
             allowed = 'text="keep", or minhash:NUM_PERM:fast: a store keeps features without their weights'
             raise bad_parameter("text", "features", allowed)
-        if not isinstance(self.recipe.idf, str | None) or self.recipe.user_words:
-            allowed = "idf:jieba, idf:cppjieba or another weight, without user words: a store has its recipe alone"
+        if self.recipe.user_words:
+            allowed = "one without user words: a store has its recipe and a table of weights alone"
             raise bad_parameter("recipe", self.recipe, allowed)
         minhash = self.recipe.family == "minhash"
         if self.verify == "signature" and not minhash:
@@ -292,7 +295,8 @@ class TextSettings(KindSettings):
             hamming = HammingIndex.open(path)
             hamming.check_recipe(self.recipe)
             return FingerprintIndex(self.source, hamming)
-        bands = BandIndex.open(path)
+        table = self.recipe.idf if isinstance(self.recipe.idf, Idf) else None
+        bands = BandIndex.open(path, idf=table)
         bands.check_recipe(self.recipe)
         return SignatureIndex(self.source, bands)
 
@@ -340,16 +344,33 @@ class TextSettings(KindSettings):
         Raises
         ------
         CorruptStoreError
-            The recipe differs from its digest.
+            The recipe differs from its digest; its table of weights is missing, damaged or another one.
         MismatchError
             The recipe belongs to another version of the rules.
         """
         options = {name: settings[name] for name in ("threshold", "radius", "recall", "text", "verify")}
         options |= {"differ": tuple(settings.get("differ", ())), "empty": settings.get("empty", "keep")}
         options["pages"] = settings.get("pages", False)
-        recipe = Recipe.from_json(json.dumps(settings["recipe"]))
+        named, path = settings["recipe"].get("idf"), Path(place).parent / IDF_FILE
+        table = None if named is None or named in IDF_TABLES else _read_table(path)
+        if table is not None and table.digest != named:
+            raise corrupt_file(path, f"its table has the digest {table.digest} and not {named}; restore a backup")
+        recipe = Recipe.from_json(json.dumps(settings["recipe"]), idf=table)
         check_digest(recipe, settings["recipe_digest"], place)
         return cls(recipe, **options)
+
+    def save_files(self, folder: Path) -> None:
+        """Write the fitted table of the recipe, if it has one, into a new store."""
+        if isinstance(self.recipe.idf, Idf):
+            self.recipe.idf.save(folder / IDF_FILE)
+
+
+def _read_table(path: Path) -> Idf:
+    """Read the table of weights of a store."""
+    try:
+        return Idf.load(path)
+    except (InputError, MissingFileError):
+        raise corrupt_file(path, "the table of weights is missing; restore the store from a backup") from None
 
 
 class FingerprintIndex(RowIndex[HammingIndex]):

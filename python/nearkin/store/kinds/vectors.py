@@ -58,6 +58,7 @@ from nearkin.index.hamming import HammingIndex
 from nearkin.io import Column
 from nearkin.progress import Progress, ignore_progress
 from nearkin.store.kinds.base import (
+    FAMILY_FILE,
     VERSION,
     CandidateRows,
     Kind,
@@ -73,7 +74,6 @@ from nearkin.vectors.arrays import Rows, as_rows
 
 VectorMetric: TypeAlias = Literal["cosine", "l2", "l1"]
 
-FAMILY_FILE = "family.nks"
 """The hash functions of a store of vectors."""
 RECALL = 0.95
 """Default probability that a pair at the limit is a candidate."""
