@@ -1,4 +1,4 @@
-"""Draw the figures of the guide: docs/img/dedup.svg, minhash.svg, bands.svg, tune.svg and quality.svg.
+"""Draw the figures of the guide: docs/img/dedup.svg, minhash.svg, weights.svg, bands.svg, tune.svg and quality.svg.
 
     python tools/plot_concepts.py docs/img [NAME ...]
 
@@ -92,6 +92,41 @@ def minhash() -> Any:
     return figure, f"The smallest hash decides: {equal} of 8 values are equal, the Jaccard similarity is 6 of 10"
 
 
+def weights() -> Any:
+    """Draw the words of two reports of one template as a set, and with weights by inverse document frequency."""
+    template = "this report contains forward looking statements and risks"
+    topics = (
+        *("copper mines in chile", "copper mines in peru", "insurance of old ships", "growing tea under glass"),
+        *("bridges of cast iron", "songs about moving house", "sheep which like rain", "chess for left handers"),
+    )
+    reports = [f"{template} {topic}" for topic in topics]
+    idf = nk.Idf.fit(reports, "word:1")
+    left, right = topics[0].split(), topics[2].split()
+    words, kinds = [*template.split(), *left, *right], ["both"] * 8 + ["the first"] * 4 + ["the second"] * 4
+    colours = {"both": TEAL, "the first": BLUE, "the second": AMBER}
+    weighted = nk.Recipe(f"word:1|idf:{idf.digest}|minhash:128:weighted", idf=idf)
+    figure, both = panels(2, height=3.4, width=8.6, sharey=True)
+    for panel, name, recipe, heights in zip(
+        both,
+        ("Set", "Weights"),
+        (nk.Recipe("word:1|binary|minhash:128:fast"), weighted),
+        ([1.0] * len(words), [idf.value(word) for word in words]),
+        strict=True,
+    ):
+        panel.bar(range(len(words)), heights, width=0.75, color=[colours[kind] for kind in kinds])
+        similarity = nk.similarity(reports, [0], [2], recipe=recipe)[0]
+        shared, total = sum(heights[:8]), sum(heights)
+        panel.set(
+            title=f"{name}: {shared:.0f} of {total:.0f} shared, similarity {similarity:.2f}", xticks=range(len(words))
+        )
+        panel.set_xticklabels(words, rotation=60, ha="right", fontsize=8)
+        panel.grid(visible=False, axis="x")
+    for kind, colour in colours.items():
+        both[0].bar(0, 0, color=colour, label=f"in {kind}")
+    both[0].legend(loc="upper left")
+    return figure, "Two reports of one template: half of their words are shared, but less than a third of the weight"
+
+
 def bands() -> Any:
     """Draw two signatures cut into bands, one of them equal."""
     figure, panel = panels(1, height=1.7, width=8.6)
@@ -171,7 +206,7 @@ def quality() -> Any:
 
 if __name__ == "__main__":
     folder, wanted = Path(sys.argv[1]), sys.argv[2:]
-    for draw in (dedup, minhash, bands, tune, quality):
+    for draw in (dedup, minhash, weights, bands, tune, quality):
         if not wanted or draw.__name__ in wanted:
             figure, title = draw()
             write(figure, folder / f"{draw.__name__}.svg", title)
