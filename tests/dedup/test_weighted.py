@@ -209,6 +209,22 @@ def test_compare_states_the_weighted_similarity() -> None:
     assert (2 / 3, 1.0, 4 / 5) == tuple(sets[name] for name in ("jaccard", "containment", "dice"))
 
 
+@pytest.mark.parametrize("weight", ["count", "log", "idf:jieba", "textrank|top:5", "idf"])
+def test_the_values_of_a_weighted_signature_have_owners(weight: str) -> None:
+    """Each value is that of a feature with its weight alone, and heavy features have more of them."""
+    text = "copper copper copper mines mines in chile and old mines of copper ore"
+    idf = nk.Idf.fit([text, "mines in peru", "in and of"], "word:1") if weight == "idf" else None
+    recipe = nk.Recipe(f"word:1|{weight if idf is None else 'idf:' + idf.digest}|minhash:512:weighted", idf=idf)
+    steps = nk.explain(text, recipe)
+    assert nk.signature([text], recipe)[0].tolist() == list(steps.signature)
+    assert None not in steps.owners
+    heavy = max(range(len(steps.features)), key=lambda at: steps.features[at].weight)
+    expected = 512 * steps.features[heavy].weight / sum(each.weight for each in steps.features)
+    assert abs(steps.won[heavy] - expected) < 5 * expected**0.5
+    assert "weight" in str(steps).split("features")[1].split("\n")[1]
+    assert nk.explain("", recipe).owners == (None,) * 512
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -216,7 +232,6 @@ def test_compare_states_the_weighted_similarity() -> None:
         lambda path: nk.dedup(["a b c"], recipe=WEIGHTED, measure="containment"),
         lambda path: nk.dedup(["a b c"], recipe=WEIGHTED, lossless=True),
         lambda path: nk.dedup(["a b c"], recipe=WEIGHTED, groups=["x"]),
-        lambda path: nk.explain("a b c", WEIGHTED),
         lambda path: nk.fingerprint(["a b c"], WEIGHTED),
         lambda path: nk.Store.create(path, WEIGHTED, text="features"),
         lambda path: nk.Store.create(path, nk.Recipe(WEIGHTED.replace("word", "cut:jieba|word"), user_words="abc")),

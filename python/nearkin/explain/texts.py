@@ -7,7 +7,7 @@ Sources: for SimHash Charikar (STOC 2002), for MinHash Broder (SEQUENCES 1997).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,10 @@ from nearkin.explain.render import MAX_COLUMNS, MAX_ROWS, Rendered, with_sums, w
 from nearkin.io.values import encode
 from nearkin.notebook import short
 from nearkin.recipe import Recipe
+from nearkin.recipe.grammar import DEFAULTS
+
+_UNITS = {"count": 1, "log": 0.5, "idf": 0.5, "textrank": 1 / 1024}
+"""The unit of each weight in weighted signatures: `Keywords::units` of the core."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Feature:
     count : int
         Number of occurrences.
     weight : int or float
-        Added to a column of sums if its hash has a 1 there, subtracted for a 0; 1 for MinHash.
+        Added to a column of sums if its hash has a 1 there, subtracted for a 0; 1 for MinHash of sets.
     hash : int
         As wide as the fingerprint; 64 bits for MinHash.
     """
@@ -199,7 +203,7 @@ class MinHashSteps(TextSteps):
     Attributes
     ----------
     signature : tuple of int
-        As returned by `nearkin.signature`.
+        As returned by `nearkin.signature`. Weights of the scheme `weighted` are rounded to their unit.
     owners : tuple of (int or None)
         For each value the index of the feature with this value, which is the minimum; None without features.
     """
@@ -218,11 +222,12 @@ class MinHashSteps(TextSteps):
         return {**super().to_dict(), "signature": list(self.signature), "owners": list(self.owners)}
 
     def _table(self) -> tuple[list[str], list[list[str]], list[str]]:
+        weighted = ["weight"] if self.recipe.is_weighted else []
         rows = [
-            [feature.name, str(feature.count), self._to_hex(feature.hash), str(won)]
-            for feature, won in zip(self.features[:MAX_ROWS], self.won, strict=False)
+            [each.name, str(each.count), *(short(each.weight, 6) for _ in weighted), self._to_hex(each.hash), str(won)]
+            for each, won in zip(self.features[:MAX_ROWS], self.won, strict=False)
         ]
-        return ["feature", "count", "hash", "values of the signature"], rows, ["count"]
+        return ["feature", "count", *weighted, "hash", "values of the signature"], rows, ["count", *weighted]
 
     def _tail(self) -> Iterator[str]:
         yield from super()._tail()
@@ -293,22 +298,24 @@ def explain_text(text: str, recipe: Recipe, bit_order: BitOrder = "highest") -> 
     Raises
     ------
     ParameterError
-        The recipe is for lists of features, or weighted.
+        The recipe is for lists of features.
     TypeError
         The text is not a string.
     """
     if recipe.features == "given":
         raise bad_parameter("recipe", str(recipe), "a recipe of texts, such as char:4|binary|xxh3|simhash:128")
-    if recipe.is_weighted:
-        allowed = "minhash:NUM_PERM:fast, or keywords() for the weights: signatures of weights are not explained"
-        raise bad_parameter("recipe", str(recipe), allowed)
     if not isinstance(text, str):
         raise TypeError(f"a text must be a string, not {type(text).__name__}")
     encode(text, 0)
-    normalised, words = recipe.core.reading(text)
-    counts = dict(recipe.core.features(text))
+    # A weighted recipe reads texts as that of the sets of its features.
+    sets = recipe.with_(scheme="fast", weight="binary", idf=None, top=DEFAULTS["top"]) if recipe.is_weighted else recipe
+    normalised, words = sets.core.reading(text)
+    counts = dict(sets.core.features(text))
     weights: dict[str, int | float]
-    if recipe.family == "minhash" or recipe.weight == "binary":
+    if recipe.is_weighted:
+        unit = _UNITS[recipe.weight]
+        weights = {name: max(round(each / unit), 1) * unit for name, each in recipe.core.keywords([text])[0] if each}
+    elif recipe.family == "minhash" or recipe.weight == "binary":
         weights = dict.fromkeys(counts, 1)
     elif recipe.weight == "count":
         weights = dict(counts)
@@ -321,7 +328,7 @@ def explain_text(text: str, recipe: Recipe, bit_order: BitOrder = "highest") -> 
         fingerprint = sum(int(word) << 64 * i for i, word in enumerate(values.reshape(-1)))
         return SimHashSteps(*steps, fingerprint if int(num_features[0]) else None, bit_order)
     signature = recipe.core.signatures([text])[0].reshape(-1)
-    return MinHashSteps(*steps, tuple(signature.tolist()), _find_owners(list(weights), signature, recipe))
+    return MinHashSteps(*steps, tuple(signature.tolist()), _find_owners(weights, signature, recipe))
 
 
 def _build_features(weights: dict[str, int | float], counts: dict[str, int], recipe: Recipe) -> tuple[Feature, ...]:
@@ -333,12 +340,16 @@ def _build_features(weights: dict[str, int | float], counts: dict[str, int], rec
     )
 
 
-def _find_owners(names: Sequence[str], signature: npt.NDArray[Any], recipe: Recipe) -> tuple[int | None, ...]:
+def _find_owners(
+    weights: Mapping[str, int | float], signature: npt.NDArray[Any], recipe: Recipe
+) -> tuple[int | None, ...]:
     """Return, for each value of a signature, the feature whose own signature has this value."""
-    if not names:
+    if not weights:
         return (None,) * len(signature)
-    offsets = np.arange(len(names) + 1, dtype=np.int64)
-    own = recipe.core.signatures_given(offsets, [name.encode() for name in names]).reshape(len(names), -1)
+    offsets, names = np.arange(len(weights) + 1, dtype=np.int64), [name.encode() for name in weights]
+    # A given weight is a multiple of 1/1024.
+    given = np.array([each / _UNITS[recipe.weight] / 1024 for each in weights.values()]) if recipe.is_weighted else None
+    own = recipe.core.signatures_given(offsets, names, given).reshape(len(names), -1)
     matches = own == signature
     return tuple(
         int(i) if found else None for i, found in zip(matches.argmax(axis=0), matches.any(axis=0), strict=True)
