@@ -215,14 +215,15 @@ def test_the_values_of_a_weighted_signature_have_owners(weight: str) -> None:
     text = "copper copper copper mines mines in chile and old mines of copper ore"
     idf = nk.Idf.fit([text, "mines in peru", "in and of"], "word:1") if weight == "idf" else None
     recipe = nk.Recipe(f"word:1|{weight if idf is None else 'idf:' + idf.digest}|minhash:512:weighted", idf=idf)
-    steps = nk.explain(text, recipe)
+    steps: Any = nk.explain(text, recipe)
     assert nk.signature([text], recipe)[0].tolist() == list(steps.signature)
     assert None not in steps.owners
     heavy = max(range(len(steps.features)), key=lambda at: steps.features[at].weight)
     expected = 512 * steps.features[heavy].weight / sum(each.weight for each in steps.features)
     assert abs(steps.won[heavy] - expected) < 5 * expected**0.5
     assert "weight" in str(steps).split("features")[1].split("\n")[1]
-    assert nk.explain("", recipe).owners == (None,) * 512
+    nothing: Any = nk.explain("", recipe)
+    assert nothing.owners == (None,) * 512
 
 
 @pytest.mark.parametrize(
