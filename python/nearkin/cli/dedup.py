@@ -756,7 +756,8 @@ def _count_rows(summary: Mapping[str, Any], kept: Path | str | None) -> Iterator
         yield "", f"--kind {hint['kind']} may suit: most texts have {hint['sign']}; {counts}"
     if fitted := summary.get("idf"):
         low = f", a frequency is at most {fitted['max_error']:,} too low" if fitted["max_error"] else ""
-        yield fitted["features"], f"features counted for the weights{low}: {IDF}, which a recipe names idf:@{IDF}"
+        table = "" if kept is None else f": a recipe names them idf:@{Path(kept).parent / IDF}"
+        yield fitted["features"], f"features counted for the weights{low}{table}"
     yield "", f"recipe {summary['recipe']}"
 
 
