@@ -261,8 +261,8 @@ def test_newer_tables_and_absurd_parameters_are_refused(tmp_path: Path) -> None:
     """A newer file, a min_df of 0 and given features are refused."""
     path = tmp_path / "table.idf"
     nk.Idf.fit(CORPUS, "word:1").save(path)
-    path.write_bytes(path.read_bytes().replace(b'"version": 1', b'"version": 3'))
-    with pytest.raises(errors.FormatVersionError, match="format version 3 is newer than 2"):
+    path.write_bytes(path.read_bytes().replace(b'"version": 1', b'"version": 4'))
+    with pytest.raises(errors.FormatVersionError, match="format version 4 is newer than 3"):
         nk.Idf.load(path)
     for min_df in (0, -1, 1.5, True, 1 << 32):
         with pytest.raises(errors.ParameterError, match="min_df"):

@@ -306,11 +306,11 @@ def dedup(
     collection = against if store is None else store
     settings = collection.settings if isinstance(collection, ConfiguredCollection) else None
     timer, idf = StageTimer(), None
-    if is_unfitted(recipe):
+    if isinstance(recipe, str) and is_unfitted(recipe):
         if settings is not None:
             raise bad_parameter("recipe", repr(recipe), "idf:TABLE here: documents of both sides have one table")
         with timer("idf"):
-            recipe, idf = _fit_weights(str(recipe), texts, names, options.get("kind"), progress)
+            recipe, idf = _fit_weights(recipe, texts, names, options.get("kind"), progress)
     fixed: dict[str, Any] = {"recipe": recipe, "measure": measure, "keep": keep, **options}
     config = DedupConfig.from_args(settings, threshold=threshold, **fixed)
     if store is None and (columns is not None or output is not None or ledger):
