@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -232,18 +233,13 @@ def report_left_out(counts: Mapping[str, int]) -> None:
         warn("left out: " + ", ".join(f"{name} ({count:,})" for name, count in ordered))
 
 
-def list_files(
-    inputs: Iterable[Path],
-    failures: Failures,
-    *,
-    exclude: Iterable[Path] = (),
-) -> list[Path]:
-    """Return the files that arguments name and those below folders, in order; links in folders are left out.
+def list_files(inputs: Iterable[Path], failures: Failures, *, exclude: Iterable[Path] = ()) -> list[Path]:
+    """Return the files of arguments, globs and folders, in order; links in folders are left out.
 
     Parameters
     ----------
     inputs : iterable of Path
-        Files and directories.
+        Files, globs, and folders with all files below them.
     failures : Failures
         Reports folders that cannot be read.
     exclude : iterable of Path
@@ -255,7 +251,8 @@ def list_files(
     left_out = ExcludedFolders(exclude)
     for path in inputs:
         if not path.is_dir():
-            files.append(path)
+            matches = [] if path.exists() else map(Path, sorted(glob.glob(str(path), recursive=True)))  # noqa: PTH207
+            files += [match for match in matches if not match.is_dir()] or [path]
         else:
             for folder, folders, names in os.walk(path, onerror=failures.report):
                 if left_out.contains(folder):

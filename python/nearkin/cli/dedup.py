@@ -68,20 +68,7 @@ if TYPE_CHECKING:
 
 app = Commands()
 
-BRIEF = (
-    *(
-        "out",
-        "overwrite",
-        "report",
-        "text_column",
-        "id_column",
-        "kind",
-        "threshold",
-        "keep",
-        "against",
-        "store",
-    ),
-)
+BRIEF = ("out", "overwrite", "report", "text_column", "id_column", "kind", "threshold", "keep", "against", "store")
 """Options that `-h` shows."""
 IDF = "corpus.idf"
 """File of the weights that a run fitted to its texts."""
@@ -106,21 +93,9 @@ _CODE_OPTIONS = {
 }
 """Options of a run over codes; `CorpusOptions.for_codes` refuses the last two."""
 _NOT_FOR_PASSAGES = (
-    *(
-        "measure",
-        "cluster",
-        "against",
-        "store",
-        "ledger",
-        "columns",
-        "links",
-        "labels",
-        "skip_hubs",
-        "also",
-        "text_threshold",
-    ),
-    *("differ", "empty", "lossless", "checkpoint", "weights", "kind", "image_column", "group_column", "shrink_to"),
-    "min_sources",
+    *("measure", "cluster", "against", "store", "ledger", "columns", "links", "labels", "skip_hubs", "also"),
+    *("text_threshold", "differ", "empty", "lossless", "checkpoint", "weights", "kind", "image_column"),
+    *("group_column", "shrink_to", "min_sources"),
 )
 
 

@@ -2,16 +2,20 @@
 
 Results go to standard output, messages to standard error. Exit codes: 0 something was hashed or matched; 1 an input
 could not be read, or has no TLSH digest (the others are processed); 2 wrong usage; 3 nothing matched.
+
+Folders are read with all files below them (`list_files`), known digests by `read_lists`, and rows are printed or
+written by `Output`, whichever the family is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -27,11 +31,12 @@ from nearkin.cli.console import (
     show_table,
 )
 from nearkin.cli.corpus import list_files
-from nearkin.cli.options import Json, Quiet, matching_opt, opt
-from nearkin.errors import InputError, NearkinError, StoreError, bad_parameter
+from nearkin.cli.options import Json, Overwrite, Quiet, matching_opt, opt, output_opt
+from nearkin.errors import InputError, NearkinError, NoDigestError, StoreError, bad_parameter, printable
 
 if TYPE_CHECKING:
     from nearkin.digests.recipes import AnyDigestRecipe
+    from nearkin.digests.ssdeep.lists import ListedDigest
     from nearkin.index.digests import DigestIndex
 
 app = Commands()
@@ -59,7 +64,7 @@ def _distance(maximum: int | None = None) -> Any:
     return matching_opt("Maximum distance, inclusive.", "--distance", min=0, max=maximum)
 
 
-FilePaths = Annotated[list[Path] | None, typer.Argument(help="Files, and folders with all files below them.")]
+FilePaths = Annotated[list[Path] | None, typer.Argument(help="Files, globs, and folders with all files below them.")]
 Side = Annotated[str, typer.Argument(help="A file, or a digest.")]
 Recursive = Annotated[bool, opt("Ignored: folders are always read, without links.", "--recursive", "-r")]
 _SSDEEP = (
@@ -91,6 +96,75 @@ class Linkage(str, Enum):
 Linked = Annotated[Linkage, opt("Members match the first member, or form chains.", "--linkage")]
 
 
+_TABLES = (".jsonl", ".csv", ".tsv", ".parquet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Form of the rows that a command prints, or writes to a file."""
+
+    as_json: Json = False
+    groups: Annotated[
+        bool, output_opt("Print a group per line: its number, or the input, and its files.", "--groups")
+    ] = False
+    out: Annotated[
+        Path | None,
+        output_opt(
+            f"Write to a new file: {', '.join(_TABLES)}; `hash` also a list of any name.", "--out", "-o", metavar="FILE"
+        ),
+    ] = None
+    overwrite: Overwrite = False
+
+    @property
+    def format(self) -> Any:
+        """Format of the table in the file, from its name; empty for another name and without a file."""
+        suffix = "" if self.out is None else self.out.suffix.lower()
+        return suffix[1:] if suffix in _TABLES else ""
+
+    def check(self, *, lists: bool) -> None:
+        """Raise ParameterError for a file that can't be written; with `lists` a file of another name is a list."""
+        names = _TABLES[:1] if self.as_json else _TABLES[::3] if self.groups else _TABLES
+        if self.out is None:
+            return
+        if self.out.exists() and not self.overwrite:
+            raise bad_parameter("out", str(self.out), "a file that does not exist, or --overwrite")
+        if not self.out.absolute().parent.is_dir():
+            raise bad_parameter("out", str(self.out), "a folder that exists")
+        if f".{self.format}" not in names and (self.as_json or not lists):
+            raise bad_parameter("out", str(self.out), f"a name that ends in {' or '.join(names)}")
+
+    def open(self) -> AbstractContextManager[IO[bytes]]:
+        """Open the file, or standard output without one."""
+        from nearkin.io import replace_file
+
+        return nullcontext(binary_stdout()) if self.out is None else replace_file(self.out)
+
+    def show(self, columns: Sequence[str], rows: Iterable[Sequence[str | int | None]]) -> None:
+        """Print rows, or write them; with --groups, the second cells of all rows with the same first one as a group."""
+        cells: Iterable[list[Any]]
+        cells = ([escape_surrogates(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+        if self.groups:
+            groups: dict[Any, list[Any]] = {}
+            for group, member, *_ in cells:
+                groups.setdefault(group, []).append(member)
+            columns = [columns[0], "files"]
+            cells = ([group, members] for group, members in groups.items() if group is not None)
+        if self.format:
+            from nearkin.io.tables import write_columns
+
+            table = list(cells)
+            with self.open() as file:
+                write_columns(file, {name: [row[at] for row in table] for at, name in enumerate(columns)}, self.format)
+        elif self.as_json:
+            for row in cells:
+                say_json(dict(zip(columns, row, strict=True)))
+        elif self.groups:
+            for group, members in cells:
+                say("\t".join(map(printable, [str(group), *members])))
+        else:
+            show_table(columns, (["-" if cell is None else str(cell) for cell in row] for row in cells))
+
+
 @dataclass(frozen=True, kw_only=True)
 class SsdeepOptions:
     """Digests of a command, and the form of its results."""
@@ -103,7 +177,7 @@ class SsdeepOptions:
     recursive: Recursive = False
     recipe: Annotated[str | None, _recipe(_SSDEEP)] = None
     lenient: Lenient = False
-    as_json: Json = False
+    output: Output
     quiet: Quiet = False
 
 
@@ -117,17 +191,18 @@ class TlshOptions(SsdeepOptions):
     recipe: Annotated[str | None, _recipe(_TLSH)] = None
 
 
-_NOT_HASHED = ("lists", "lenient")
-_NOT_COMPARED = ("inputs", "lists", "recursive", "quiet")
+_NOT_HASHED = ("lists", "lenient", "groups")
+_NOT_COMPARED = ("inputs", "lists", "recursive", "quiet", "groups", "out", "overwrite")
 _NOT_OF_TLSH = ("lenient",)
 
 
 class DigestRun:
     """Recipe and failures of one command of a family."""
 
-    def __init__(self, options: SsdeepOptions) -> None:
+    def __init__(self, options: SsdeepOptions, failures: Failures | None = None, *, lists: bool = False) -> None:
+        options.output.check(lists=lists)
         self.options = options
-        self.failures = Failures()
+        self.failures = failures or Failures()
         self.strict = not options.lenient
         self._family = options.family
         self._recipe = None if options.recipe is None else self._check_family(options.recipe)
@@ -156,49 +231,43 @@ class DigestRun:
             check_same_recipe(self._recipe, recipe)
         self._recipe = recipe
 
-    def list_files(self) -> list[Path]:
-        """Return the files of the command line."""
-        return list_files(self.options.inputs or [], self.failures)
+    def list_files(self, allowed: str = "files or folders") -> list[Path]:
+        """Return the files of the command line, each once; raise ParameterError without files and lists."""
+        paths = list(dict.fromkeys(list_files(self.options.inputs or [], self.failures)))
+        if not (paths or self.options.lists or self.failures.failed):
+            raise bad_parameter("inputs", "none", allowed)
+        return paths
 
-    def hash_files(self, paths: Sequence[Path]) -> Iterator[tuple[str, str]]:
-        """Hash files, and return digest and name of each that can be read."""
+    def hash_files(self, paths: Sequence[Path], skip: type[Exception] | tuple[()] = ()) -> Iterator[tuple[str, str]]:
+        """Hash files, and return digest and name of each; report errors except those of the class `skip`."""
         with progress_bars(quiet=self.options.quiet) as progress:
             progress("hash", 0, len(paths))
             for start in range(0, len(paths), _BATCH):
                 batch = paths[start : start + _BATCH]
                 for path, digest in zip(batch, self.recipe.hash_files(batch, on_error="return"), strict=True):
                     if isinstance(digest, Exception):
-                        self.failures.report(digest)
+                        if not isinstance(digest, skip):
+                            self.failures.report(digest)
                     else:
                         yield digest, str(path)
                 progress("hash", start + len(batch), len(paths))
 
-    def read_lists(self, paths: Iterable[Path] | None) -> Iterator[tuple[str, str]]:
-        """Return digest and name of each entry of indexes, lists, JSON lines, or files of bare digests."""
-        from nearkin.digests.ssdeep.lists import read_digests
-        from nearkin.index.digests import DigestIndex, is_digest_index
+    def read_lists(self, paths: Sequence[Path] | None) -> list[tuple[str, str]]:
+        """Return digest and name of the entries of lists of one recipe, which becomes that of the run."""
+        return self.take(read_lists(paths, self.failures, [self._family]))
 
-        for path in paths or ():
-            try:
-                if is_digest_index(path):
-                    index = DigestIndex.open(path)
-                    self.set_recipe(index.recipe)
-                    for names in index.iter_ids():
-                        yield from ((index.digest(name), str(name)) for name in names.tolist())
-                else:
-                    for entry in read_digests(path):
-                        self.set_recipe(entry.recipe)
-                        yield entry.digest, entry.name
-            except (InputError, StoreError, OSError) as error:  # noqa: PERF203
-                self.failures.report(error)
+    def take(self, entries: Iterable[ListedDigest]) -> list[tuple[str, str]]:
+        """Return digest and name of entries of one recipe, which becomes that of the run."""
+        taken = []
+        for entry in entries:
+            self.set_recipe(entry.recipe)
+            taken.append((entry.digest, entry.name))
+        return taken
 
     def entries(self) -> list[tuple[str, str]]:
         """Return digest and name of each entry of lists, and of each file."""
-        paths = self.list_files()
-        entries = [*self.read_lists(self.options.lists), *self.hash_files(paths)]
-        if not entries and not self.failures.failed:
-            raise bad_parameter("inputs", "none", "files, folders, or --list")
-        return entries
+        paths = self.list_files("files, folders, or --list")
+        return [*self.read_lists(self.options.lists), *self.hash_files(paths)]
 
     def _check_digest(self, digest: str) -> None:
         """Raise InputError for what is no digest."""
@@ -235,17 +304,17 @@ class DigestRun:
             is_digest = colons == 2 or (colons > 2 and not self.strict)
         return text if is_digest and not Path(text).exists() else self.recipe.hash(Path(text))
 
-    def print_hashes(self, print_list: Callable[[Iterator[tuple[str, str]]], None]) -> None:
-        """Hash the files of the command line, and print them as JSON or as a list."""
-        paths = self.list_files()
-        if not paths and not self.failures.failed:
-            raise bad_parameter("inputs", "none", "files or folders")
-        entries = self.hash_files(paths)
-        if self.options.as_json:
-            rows = ([digest, path, str(self.recipe)] for digest, path in entries)
-            print_rows(["digest", "path", "recipe"], rows, as_json=True)
+    def print_hashes(self, format_entry: Callable[[str, str], bytes], head: bytes = b"") -> None:
+        """Hash the files of the command line, and print them as rows or as a list of `head` and formatted entries."""
+        output, entries = self.options.output, self.hash_files(self.list_files())
+        if output.as_json or output.format:
+            output.show(["digest", "path", "recipe"], ([digest, path, str(self.recipe)] for digest, path in entries))
         else:
-            print_list(entries)
+            with output.open() as file:
+                file.write(head)
+                # A terminal gets each entry on one line.
+                file.writelines(format_entry(digest, path if output.out else display(path)) for digest, path in entries)
+                file.flush()
         self.failures.exit()
 
     def print_comparison(
@@ -268,27 +337,34 @@ class DigestRun:
             self.failures.exit()
             return
         value: int = getattr(result, measure)
-        if self.options.as_json:
+        if self.options.output.as_json:
             names = {"a": escape_surrogates(digests[0]), "b": escape_surrogates(digests[1])}
             say_json({measure: value, **names, **{name: getattr(result, name) for name in also}})
         else:
             say(str(result if explain else value))
         self.failures.exit(matched=value >= limit if measure == "score" else value <= limit)
 
-    def print_matches(self, known: Sequence[Path] | None, k: int | None, **limit: Any) -> None:
-        """Search known digests for those of the command line, and print the matches."""
-        if not known:
-            raise bad_parameter("known", "none", f"--known LIST, a file of `nearkin {self._family} hash`, to search in")
-        index, names = self.build_index(self.read_lists(known))
-        rows: list[list[str | int]] = []
-        for digest, path in self.entries():
+    def matches(
+        self, known: Iterable[tuple[str, str]], entries: Iterable[tuple[str, str]], k: int | None = None, **limit: Any
+    ) -> Iterator[tuple[str, str, int, str, str]]:
+        """Return the known digests near each entry, best first: both names, score or distance, and both digests."""
+        index, names = self.build_index(known)
+        for digest, path in entries:
             try:
                 matches = index.nearest([digest], k=k or max(1, len(index)), **limit)[0]
             except InputError as error:
                 self.failures.report(error, path)
                 continue
-            rows += [[path, names[int(match.id)], getattr(match, self.options.measure)] for match in matches]
-        print_rows(["input", "known", self.options.measure], rows, as_json=self.options.as_json)
+            for match in matches:
+                at = int(match.id)
+                yield path, names[at], getattr(match, self.options.measure), digest, index.digest(at)
+
+    def print_matches(self, known: Sequence[Path] | None, k: int | None, **limit: Any) -> None:
+        """Search known digests for those of the command line, and print the matches."""
+        if not known:
+            raise bad_parameter("known", "none", f"--known LIST, a file of `nearkin {self._family} hash`, to search in")
+        rows = [row[:3] for row in self.matches(self.read_lists(known), self.entries(), k, **limit)]
+        self.options.output.show(["input", "known", self.options.measure], rows)
         self.failures.exit(matched=bool(rows))
 
     def print_clusters(self, linkage: Linkage, title: str, **limit: Any) -> None:
@@ -297,18 +373,25 @@ class DigestRun:
         clusters = index.clusters(linkage=linkage.value, **limit)
         values = iter(getattr(clusters, f"{self.options.measure}s").tolist())
         rows = [[at, names[int(member)], next(values)] for at, members in enumerate(clusters, 1) for member in members]
-        print_rows(["cluster", "path", title], rows, as_json=self.options.as_json)
+        self.options.output.show(["cluster", "path", title], rows)
         self.failures.exit(matched=bool(rows))
 
 
-def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str | int | None]], *, as_json: bool) -> None:
-    """Print rows as JSON lines, or as a table."""
-    if not as_json:
-        show_table(columns, (list(map(str, row)) for row in rows))
-        return
-    for row in rows:
-        values = (escape_surrogates(value) if isinstance(value, str) else value for value in row)
-        say_json(dict(zip(columns, values, strict=True)))
+def read_lists(paths: Iterable[Path] | None, failures: Failures, families: Sequence[str]) -> Iterator[ListedDigest]:
+    """Return the entries of indexes, lists, JSON lines, or files of bare digests; `families` are for `read_digests`."""
+    from nearkin.digests.ssdeep.lists import ListedDigest, read_digests
+    from nearkin.index.digests import DigestIndex, is_digest_index
+
+    for path in paths or ():
+        try:
+            if is_digest_index(path):
+                index = DigestIndex.open(path)
+                for names in index.iter_ids():
+                    yield from (ListedDigest(index.digest(name), str(name), index.recipe) for name in names.tolist())
+            else:
+                yield from read_digests(path, families)
+        except (InputError, StoreError, OSError) as error:  # noqa: PERF203
+            failures.report(error)
 
 
 @ssdeep_group.add("hash", omit=_NOT_HASHED)
@@ -327,19 +410,11 @@ def ssdeep_hash(options: SsdeepOptions) -> None:
     """
     from nearkin.digests import ssdeep
 
-    run = DigestRun(options)
-    if ssdeep.DigestRecipe.of(options.recipe).normalize and not options.as_json:
+    run, output = DigestRun(options, lists=True), options.output
+    if ssdeep.DigestRecipe.of(options.recipe).normalize and not (output.as_json or output.format):
         raise bad_parameter("recipe", run.recipe, "--json with it; a list of ssdeep cannot store it")
-
-    def print_list(entries: Iterable[tuple[str, str]]) -> None:
-        out = binary_stdout()
-        head = ssdeep.write_list([])
-        out.write(head)
-        for digest, name in entries:
-            out.write(ssdeep.write_list([(digest, display(name))])[len(head) :])
-        out.flush()
-
-    run.print_hashes(print_list)
+    head = ssdeep.write_list([])
+    run.print_hashes(lambda digest, name: ssdeep.write_list([(digest, name)])[len(head) :], head)
 
 
 @tlsh_group.add("hash", omit=_NOT_HASHED)
@@ -354,12 +429,9 @@ def tlsh_hash(options: TlshOptions) -> None:
 
     nearkin tlsh hash Documents > known.txt
     """
-
-    def print_list(entries: Iterable[tuple[str, str]]) -> None:
-        for digest, name in entries:
-            say(f"{digest}\t{display(name)}")
-
-    DigestRun(options).print_hashes(print_list)
+    DigestRun(options, lists=True).print_hashes(
+        lambda digest, name: f"{digest}\t{name}\n".encode("utf-8", "surrogateescape")
+    )
 
 
 @ssdeep_group.add("compare", omit=_NOT_COMPARED)
@@ -469,19 +541,18 @@ def tlsh_cluster(options: TlshOptions, distance: Distance = 40, linkage: Linked 
     DigestRun(options).print_clusters(linkage, "distance to the first", distance=distance)
 
 
-@app.add()
+@app.add(omit=("lists", "recipe", "lenient"))
 def fuzzy(
-    inputs: FilePaths = None,
-    recursive: Recursive = False,
+    options: SsdeepOptions,
+    known: Known = None,
     threshold: Annotated[int, _score("Minimum ssdeep score, inclusive.")] = 80,
     distance: Annotated[int, _distance(100)] = 40,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Print both digests of each file, and group files that match by either; exit code 3 if no two match.
 
     Each row has the number of its group, or - without one (null in JSON), the path, both digests and the evidence:
-    score and a common 7-gram of ssdeep, distance and equal buckets of TLSH, or equal bytes.
+    score and a common 7-gram of ssdeep, distance and equal buckets of TLSH, or equal bytes. With --known, each row has
+    a file, a known one that it matches by either digest, and the evidence.
 
     Examples
     --------
@@ -490,49 +561,73 @@ def fuzzy(
     1       Documents/new.bin       192:1OGp2Rut721N+yQ8gUfgfpPBM0bjziHHUVRy8iB...
     1       Documents/old.bin       192:1OGp2Rut721N+yQ8gUfgfpPBM0bjziHHUVOy8iB...
 
-    nearkin fuzzy Samples --distance 70 --json
+    nearkin fuzzy Samples --distance 70 --groups
+    nearkin fuzzy Samples --out known.jsonl && nearkin fuzzy Downloads --known known.jsonl
     """
+    run = DigestRun(options)
+    paths = run.list_files()
+    limits = {"ssdeep": {"threshold": threshold}, "tlsh": {"distance": distance}}
+    columns, rows = _search_known(run, paths, known, limits) if known else _group(run, paths, limits)
+    options.output.show(columns, rows)
+    run.failures.exit(matched=any(row[0] is not None for row in rows))
+
+
+_Rows = tuple[list[str], list[list[str | int | None]]]
+"""Columns and rows of a result."""
+
+
+def _search_known(run: DigestRun, paths: Sequence[Path], known: Sequence[Path], limits: dict[str, Any]) -> _Rows:
+    """Return the known files that each file matches by either digest, with the evidence."""
+    listed = list(read_lists(known, run.failures, list(limits)))
+    found: dict[str, dict[str, list[str]]] = {str(path): {} for path in paths}
+    for family, limit in limits.items():
+        one = run if family == run.options.family else DigestRun(TlshOptions(output=run.options.output), run.failures)
+        own = one.take(entry for entry in listed if entry.recipe.family == family)
+        entries = list(one.hash_files(paths, skip=NoDigestError))
+        # A file that can't be read is reported once.
+        paths = [Path(name) for _, name in entries]
+        for path, name, _, *digests in one.matches(own, entries, **limit):
+            found[path].setdefault(name, []).append(_explain(family, *digests))
+    rows: list[list[str | int | None]] = []
+    rows += ([path, name, ", ".join(parts)] for path, names in found.items() for name, parts in names.items())
+    return ["input", "known", "evidence"], rows
+
+
+def _group(run: DigestRun, paths: Sequence[Path], limits: dict[str, Any]) -> _Rows:
+    """Return group, digests and evidence of each file: groups in order of their first files, then the other files."""
     from nearkin.dedup.files import dedup_files
     from nearkin.digests import ssdeep, tlsh
 
-    failures = Failures()
-    paths = list(dict.fromkeys(map(str, list_files(inputs or [], failures))))
-    if not paths and not failures.failed:
-        raise bad_parameter("inputs", "none", "files or folders")
-    with progress_bars(quiet=quiet) as progress:
-        result = dedup_files(
-            paths, family="fuzzy", threshold=threshold, radius=distance, on_error=failures.add, progress=progress
-        )
+    names = list(map(str, paths))
+    thresholds = {"threshold": limits["ssdeep"]["threshold"], "radius": limits["tlsh"]["distance"]}
+    with progress_bars(quiet=run.options.quiet) as progress:
+        result = dedup_files(names, family="fuzzy", **thresholds, on_error=run.failures.add, progress=progress)
     groups = {row["id"]: row for row in result.clusters.rows()}
     known = {*groups, *result.kept}
-    readable = [path for path in paths if path in known]
+    names = [*groups, *(name for name in names if name in known and name not in groups)]
+    hashed = (module.hash_files(names, on_error="return") for module in (ssdeep, tlsh))
     digests = {
-        path: [value if isinstance(value, str) else "" for value in pair]
-        for path, *pair in zip(
-            readable,
-            ssdeep.hash_files(readable, on_error="return"),
-            tlsh.hash_files(readable, on_error="return"),
-            strict=True,
-        )
+        name: [value if isinstance(value, str) else None for value in pair]
+        for name, *pair in zip(names, *hashed, strict=True)
     }
     rows: list[list[str | int | None]] = []
-    # Groups in order of their first files, then the other files.
-    for path in [*groups, *(path for path in readable if path not in groups)]:
-        evidence = ""
-        if path in groups and (row := groups[path])["reason"] == "exact":
-            evidence = "equal bytes"
-        elif path in groups and row["reason"] != "kept":
-            pairs = list(zip(digests[path], digests[row["representative"]], strict=True))
-            parts = []
-            score = ssdeep.explain(*pairs[0])
-            if score.score >= threshold:
-                grams = [each.gram for each in score.compared if each.gram]
-                parts.append(f"ssdeep {score.score}" + (f" (7-gram {grams[0]})" if grams else ""))
-            if all(pairs[1]) and (apart := tlsh.explain(*pairs[1])).distance <= distance:
-                parts.append(f"tlsh {apart.distance} ({apart.equal_buckets} equal buckets)")
-            evidence = ", ".join(parts)
-        own: list[str | int | None] = [path, *digests[path], evidence]
-        number = int(groups[path]["cluster"]) + 1 if path in groups else None
-        rows.append([number, *(value or None for value in own)] if as_json else [number or "-", *own])
-    print_rows(["group", "path", "ssdeep", "tlsh", "evidence"], rows, as_json=as_json)
-    failures.exit(matched=bool(groups))
+    for name in names:
+        row = groups.get(name, {"reason": "kept"})
+        evidence = "equal bytes" if row["reason"] == "exact" else None
+        if row["reason"] == "near":
+            sides = zip(limits, digests[name], digests[row["representative"]], strict=True)
+            evidence = ", ".join(_explain(*each) for each in sides if each[0] in row["evidence"])
+        rows.append([row["cluster"] + 1 if name in groups else None, name, *digests[name], evidence])
+    return ["group", "path", "ssdeep", "tlsh", "evidence"], rows
+
+
+def _explain(family: str, a: Any, b: Any) -> str:
+    """Return why two digests match."""
+    from nearkin.digests import ssdeep, tlsh
+
+    if family == "tlsh":
+        apart = tlsh.explain(a, b)
+        return f"tlsh {apart.distance} ({apart.equal_buckets} equal buckets)"
+    score = ssdeep.explain(a, b)
+    grams = [each.gram for each in score.compared if each.gram]
+    return f"ssdeep {score.score}" + (f" (7-gram {grams[0]})" if grams else "")

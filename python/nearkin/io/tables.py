@@ -19,6 +19,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
+from functools import partial
 from importlib import import_module
 from json.encoder import encode_basestring
 from typing import IO, TYPE_CHECKING, Any
@@ -224,16 +225,21 @@ def write_table(out: OutputDir, name: str, columns: Mapping[str, TableColumn], f
     lengths = {column: len(values) for column, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise bad_parameter("columns", lengths, "columns of one length")
-    rows = next(iter(lengths.values()), 0)
     file_name = table_name(name, format)
     with out.open(file_name) as file:
-        if format == "parquet":
-            _write_parquet(file, columns)
-        elif format in ("csv", "tsv"):
-            _write_csv(file, columns, rows, "\t" if format == "tsv" else ",")
-        else:
-            _write_jsonl(file, columns, rows)
+        write_columns(file, columns, format)
     return file_name
+
+
+def write_columns(file: IO[bytes], columns: Mapping[str, TableColumn], format: Format) -> None:
+    """Write columns of one length: as Parquet, CSV, TSV, or as JSON lines for other formats."""
+    rows = len(next(iter(columns.values()), ()))
+    if format == "parquet":
+        _write_parquet(file, columns)
+    elif format in ("csv", "tsv"):
+        _write_csv(file, columns, rows, "\t" if format == "tsv" else ",")
+    else:
+        _write_jsonl(file, columns, rows)
 
 
 def _chunks(columns: Mapping[str, TableColumn], count: int) -> Iterator[list[list[Scalar]]]:
@@ -256,6 +262,7 @@ _TO_JSON: dict[type, Callable[[Any], str]] = {
     str: encode_basestring,
     bool: lambda value: str(value).lower(),
     type(None): lambda _: "null",
+    list: partial(json.dumps, ensure_ascii=False),
 }
 
 

@@ -1,8 +1,9 @@
 """Digests in files: lists of the program ssdeep, JSON lines, bare digests, and lists of TLSH digests.
 
 A list of the program is a header followed by one line `digest,"name"` per file. A JSON list has one object per line
-with `digest`, `path` and `recipe`, as written by `nearkin ssdeep hash --json`. Only this form contains the recipe. A
-list of TLSH digests has one line per file: the digest, and after a tab the name.
+with `digest`, `path` and `recipe`, as written by `nearkin ssdeep hash --json`, or with `ssdeep`, `tlsh` and `path`, as
+written by `nearkin fuzzy --json`. Only the first of them contains the recipe. A list of TLSH digests has one line per
+file: the digest, and after a tab the name.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -120,13 +121,15 @@ class ListedDigest(NamedTuple):
     recipe: AnyDigestRecipe
 
 
-def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
+def read_digests(path: str | os.PathLike[str], families: Sequence[str] = ("ssdeep",)) -> Iterator[ListedDigest]:
     r"""Iterate over the entries of a file of digests, whose format follows from its first bytes.
 
     Parameters
     ----------
     path : str or os.PathLike
         A regular file, or a pipe of a shell such as `/dev/fd/63`. Other pipes and devices are never opened.
+    families : sequence of {"ssdeep", "tlsh"}, default ("ssdeep",)
+        Digests to read from lines with both.
 
     Yields
     ------
@@ -160,7 +163,7 @@ def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
             raise input_error(f"{path}, {error.place}", error.reason) from None
         yield from (ListedDigest(digest, name, recipe) for digest, name in entries)
     elif content.lstrip().startswith(b"{"):
-        yield from _read_json_lines(content, path)
+        yield from _read_json_lines(content, path, families)
     else:
         if b"\0" in content:
             reason = (
@@ -179,19 +182,24 @@ def read_digests(path: str | os.PathLike[str]) -> Iterator[ListedDigest]:
                 yield ListedDigest(digest, place, recipe)
 
 
-def _read_json_lines(content: bytes, path: Path) -> Iterator[ListedDigest]:
+def _read_json_lines(content: bytes, path: Path, families: Sequence[str]) -> Iterator[ListedDigest]:
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
         try:
             entry = json.loads(line)
-            digest, name, recipe = entry["digest"], entry["path"], parse_recipe(entry["recipe"])
+            both = "digest" not in entry and "ssdeep" in entry and "tlsh" in entry
+            digests = [entry[family] for family in families] if both else [entry["digest"]]
+            name, recipes = entry["path"], list(map(parse_recipe, families if both else [entry["recipe"]]))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             fault = f"there is no field {error}" if isinstance(error, KeyError) else str(error)
             fault = "it is no object" if isinstance(error, TypeError) else fault
             reason = f"{fault}; a line has digest, path and recipe, as `nearkin ssdeep hash --json FILES` prints them"
             raise input_error(f"{path}, line {number}", reason) from None
-        yield ListedDigest(str(digest), str(name), recipe)
+        for recipe, digest in zip(recipes, digests, strict=True):
+            # A file without a TLSH digest has null.
+            if not (both and digest is None):
+                yield ListedDigest(str(digest), str(name), recipe)
 
 
 def _check_readable(path: Path) -> None:
