@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import codecs
 import itertools
+import json
 import lzma
 import os
 import random
@@ -13,6 +14,7 @@ import tarfile
 import zlib
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -20,12 +22,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nearkin as nk
+from command import call
 from nearkin._core import script_features, ssdeep_hash_contents
+from nearkin.dedup import cluster as cluster_rules
 from nearkin.dedup import files
 from nearkin.dedup.candidates.digests import feature_similarity, is_comparable
 from nearkin.dedup.scripts import undo_wrappers
 from nearkin.errors import InputError, ParameterError
-from reference import absorb, components
+from reference import components
 
 
 def make_corpus(seed: int, count: int) -> list[bytes]:
@@ -69,6 +73,23 @@ def files_match(data: list[bytes], threshold: int) -> Any:
     return match
 
 
+def scores_of(data: list[bytes]) -> Any:
+    """Return the function of the score of two files."""
+    digests = [nk.ssdeep.hash(chunk) for chunk in data]
+    return lambda a, b: nk.ssdeep.compare(digests[a], digests[b])
+
+
+def absorb_best(order: list[int], match: Any, score: Any, num_old: int = 0) -> dict[int, int]:
+    """The definition: each file joins the highest score among the kept ones before it, the old ones first."""
+    of: dict[int, int] = {}
+    for at, item in enumerate(order):
+        others = [kept for kept in order[:at] if of[kept] == kept and match(kept, item)] if at >= num_old else []
+        of[item] = max(
+            [kept for kept in others if kept in order[:num_old]] or others, key=lambda k: score(k, item), default=item
+        )
+    return of
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 10**6),
@@ -101,7 +122,7 @@ def test_clusters_equal_the_definition(
     order = sorted((i for i in range(count) if data[i]), key=key)
     match = files_match(data, threshold)
     distinct = [i for at, i in enumerate(order) if all(data[i] != data[j] for j in order[:at])]
-    expected = (absorb if cluster == "absorb" else components)(distinct, match)
+    expected = components(distinct, match) if cluster != "absorb" else absorb_best(distinct, match, scores_of(data))
     of = {i: expected[next(j for j in distinct if data[i] == data[j])] for i in order}
     result = nk.dedup_files(
         paths,
@@ -130,6 +151,60 @@ def test_clusters_equal_the_definition(
             values=[times[i] for i in range(count) if of.get(i, i) == i] if keep in ("max", "min") else None,
         )
         assert result.kept == again.kept
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 10**6),
+    count=st.integers(0, 24),
+    old=st.integers(0, 6),
+    threshold=st.sampled_from([1, 40, 90]),
+    batch=st.sampled_from([2, 7, 4096]),
+)
+def test_a_removed_file_joins_its_best_match(
+    example_folder: Path, seed: int, count: int, old: int, threshold: int, batch: int
+) -> None:
+    """Reference files come first; a pair that is labelled different is none; batches and ties change nothing."""
+    data = list(filter(None, dict.fromkeys(make_corpus(seed, count + old))))
+    old = min(old, len(data))
+    paths = [str(example_folder / f"{number:03}") for number in range(len(data))]
+    for path, chunk in zip(paths, data, strict=True):
+        Path(path).write_bytes(chunk)
+    pairs = [sorted(random.Random(seed + at).choices(range(len(data) or 1), k=2)) for at in range(6)]
+    apart = [(a, b) for a, b in pairs if a < b and b >= old]
+    similar = files_match(data, threshold)
+    expected = absorb_best(
+        [*range(len(data))], lambda a, b: (a, b) not in apart and similar(a, b), score := scores_of(data), old
+    )
+    labels = [(paths[a], paths[b], False) for a, b in apart]
+    with patch.object(cluster_rules, "_BATCH", batch):
+        result = nk.dedup_files(paths[old:], against=paths[:old], threshold=threshold, labels=labels or None)
+    assert [(paths[i], paths[k], score(i, k)) for i, k in expected.items() if i != k] == sorted(
+        (row["id"], row["representative"], row["similarity"]) for row in result.pairs.rows()
+    )
+
+
+@pytest.mark.parametrize("how", ["texts", "fuzzy", "command"])
+def test_a_script_joins_the_script_that_it_was_made_of(how: str, tmp_path: Path) -> None:
+    """The most similar text wins, although an earlier file is above the threshold, too; the kept files are the same."""
+    generator = random.Random(1)
+    words = ["".join(generator.choices("abcdefghij", k=6)) for _ in range(160)]
+    lines = [f"{name}({value!r});" for name, value in zip(words, words[::-1], strict=True)]
+    for name, start in (("a.php", 0), ("b.php", 60), ("c.php", 40)):
+        (tmp_path / name).write_text("<?php\n" + "\n".join(lines[start : start + 100]))
+    paths = sorted(map(str, tmp_path.iterdir()))
+    options: dict[str, Any] = {"also": "text", "text_threshold": 0.4, "family": "fuzzy" if how == "fuzzy" else None}
+    if how == "command":
+        words = ["--also", "text", "--text-threshold", "0.4", "--out", str(tmp_path / "out")]
+        assert 0 == call("dedup", "--family", "ssdeep", *paths, *words).code
+        rows = list(map(json.loads, (tmp_path / "out" / "pairs.jsonl").read_text().splitlines()))
+    else:
+        result = nk.dedup_files(paths, **options)
+        assert paths[:2] == result.kept
+        rows = list(result.pairs.rows())
+    assert [("c.php", "b.php")] == [(Path(row["id"]).name, Path(row["representative"]).name) for row in rows]
+    first = nk.dedup_files([paths[0], paths[2]], **options)
+    assert [(paths[2], paths[0])] == [(row["id"], row["representative"]) for row in first.pairs.rows()]
 
 
 def test_many_files_are_processed_in_batches(tmp_path: Path) -> None:
@@ -559,7 +634,7 @@ def test_releases_of_a_file_are_found(shared: Path, tmp_path: Path) -> None:
     data = [path.read_bytes() for path in paths]
     match = files_match(data, 60)
     distinct = [i for i in range(len(paths)) if data[i] and data.index(data[i]) == i]
-    expected = absorb(distinct, match)
+    expected = absorb_best(distinct, match, scores_of(data))
     of = {i: expected[data.index(data[i])] for i in range(len(paths)) if data[i]}
     assert {str(paths[i]): str(paths[j]) for i, j in of.items() if i != j} == dict(
         zip(result.pairs["id"], result.pairs["representative"], strict=True)

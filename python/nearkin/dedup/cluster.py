@@ -4,7 +4,9 @@
 later candidate whose verified similarity reaches the threshold. So no chain forms, no two kept documents match, and a
 second run removes nothing. The order is split into batches. Each document of a batch is first compared with its
 candidates among the reference documents and the kept ones of earlier batches, in keep order until the first match; the
-remaining ones absorb each other within the batch. Kernel: `crates/nearkin-core/src/dedup/absorb.rs`.
+remaining ones absorb each other within the batch. Kernel: `crates/nearkin-core/src/dedup/absorb.rs`. With `best`, each
+removed document then joins the most similar of the kept ones before it: among reference documents, if one matches, and
+ties in keep order. The kept documents are the same.
 
 **Connected components.** Every candidate that verifies joins two documents; the first of a component in keep order is
 kept. A chain of small changes is one component. Candidates that are already connected are not verified.
@@ -180,6 +182,9 @@ class Clusterer:
         Rejected pairs, which the rule separates.
     lossless : bool
         Remove a document only for one that is not shorter and has all its features. Needs a comparison and `absorb`.
+    best : bool
+        A removed document joins its most similar match, not its first one. Needs a family that computes similarities,
+        no comparison, and `absorb`.
     log : function, optional
         Returns the log of a kind of results, from which those of an earlier run are taken and to which new ones go.
     """
@@ -196,6 +201,7 @@ class Clusterer:
     near_misses: int = 0
     constraints: CannotLink | None = None
     lossless: bool = False
+    best: bool = False
     log: Callable[[str], StageLog] | None = None
 
     def __post_init__(self) -> None:
@@ -245,13 +251,15 @@ class Clusterer:
                     remaining, ticked = self._absorb_into_kept(search, cache, batch, result, rejected)
                 remaining = self._absorb_within(search, cache, remaining, result)
             # No later batch searches what the last one keeps.
-            if batch[-1] + 1 < len(self.rows) or self.near_misses:
+            if batch[-1] + 1 < len(self.rows) or self.near_misses or self.best:
                 search.add(self._search_first(search) + remaining)
             self.tick(len(batch) - ticked)
             if not self.lossless:
                 result.differing = 0 if cache is None else cache.differing - differing
             self._save(log, result, int(batch[-1]) + 1, decisions)
         result.kept_apart = self._count_kept_apart(rejected, result)
+        if self.best:
+            self._join_best(search, result)
         if self.near_misses and self.comparison is not None and not isinstance(search, TextSearch):
             result.near = self._find_near_misses(search, result)
         return result
@@ -587,6 +595,21 @@ class Clusterer:
             result.by[close[matched]] = ordinals[by[matched]]
             result.similarity[close[matched]] = similarity[matched]
         return batch[result.by[batch] < 0]
+
+    def _join_best(self, search: CandidateSearch | StaticSearch, result: Assignment) -> None:
+        """Assign each removed document to the most similar of its candidates before it; all kept ones are searched."""
+        for batch in self._batches():
+            removed = batch[result.by[batch] >= 0]
+            lists = self._find(search, removed)
+            if self.constraints is not None:
+                lists, _, _ = self.constraints.filter(lists, self._first + removed)
+            owners, ordinals = lists.owners(), lists.ordinals
+            similarity = np.zeros(0) if lists.similarity is None else lists.similarity
+            order = np.lexsort((ordinals, -similarity, ordinals >= self._first, owners))
+            order = order[ordinals[order] < (self._first + removed)[owners[order]]]
+            best = order[np.unique(owners[order], return_index=True)[1]]
+            result.by[removed[owners[best]]] = ordinals[best]
+            result.similarity[removed[owners[best]]] = similarity[best]
 
     # Keep, then absorb without a loss of text
 

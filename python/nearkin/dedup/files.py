@@ -3,7 +3,8 @@
 1. *Hash*: every file becomes a digest, and its bytes a content hash.
 2. *Collapse*: files with equal bytes become one.
 3. *Search, cluster*: `nearkin.dedup.cluster` over the matches of a `DigestIndex`, whose score is the similarity.
-4. *Keep*: the first file of each cluster in keep order is kept.
+4. *Keep*: the first file of each cluster in keep order is kept. A removed file joins the most similar one of the kept
+   files before it; those of `against` come first, and ties go to the first in keep order.
 
 Files whose ssdeep digest has no seven characters in a part (below about 100 bytes, or constant) match by equal bytes
 alone, because their digests are equal by chance, and so do files without a TLSH digest. Empty files are always kept.
@@ -118,7 +119,8 @@ def dedup_files(
     Other Parameters
     ----------------
     cluster : {"absorb", "components"}, default "absorb"
-        Keep-then-absorb, or connected components (where a chain of small changes is one cluster).
+        Keep-then-absorb, where a removed file joins its best match among the kept ones before it, or connected
+        components (where a chain of small changes is one cluster).
     radius : int, default 40
         With TLSH: largest distance of a match, inclusive, 0 to 100.
     links : {"representatives", "all"}, default "representatives"

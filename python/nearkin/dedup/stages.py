@@ -216,6 +216,7 @@ def cluster(
         near_misses=config.near_misses,
         constraints=constraints,
         lossless=config.lossless,
+        best=config.verify == "score",
         log=log,
     )
     assignment = clusterer.absorb() if config.cluster == "absorb" else clusterer.components()

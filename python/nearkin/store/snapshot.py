@@ -578,7 +578,7 @@ def _merge_candidates(count: int, results: list[CandidateRows]) -> CandidateList
     similarities = [result.similarity for result in results if result.similarity is not None]
     skipped = sum(result.skipped for result in results)
     if not len(rows) and not similarities:
-        return CandidateLists(np.zeros(count + 1, np.int64), rows, skipped=skipped)
+        return CandidateLists(np.zeros(count + 1, np.int64), rows, np.zeros(0), skipped)
     order = rows.argsort(kind="stable") if 1 == count else np.lexsort((rows, queries))
     similarity = np.concatenate(similarities)[order] if similarities and len(similarities) == len(results) else None
     offsets = np.array([0, len(rows)]) if 1 == count else list_offsets(np.bincount(queries, minlength=count))
