@@ -231,7 +231,8 @@ def test_a_checkpoint_stays_and_serves_the_next_run(tmp_path: Path) -> None:
         (["--engine", "spark", "--master", "yarn", "--remote", "sc://a:1"], "use one of --master and --remote"),
         (["--remote", "http://a:1"], "--remote http://a:1 is not allowed; use sc://HOST:PORT"),
         (["--remote", "sc://a:1"], "no --checkpoint given; use --checkpoint FOLDER"),
-        (["--engine", "spark", "--master", "spark://a:7077"], "no --checkpoint given; use --checkpoint FOLDER"),
+        (["--engine", "spark", "--master", "spark://a:7077"], "; --master local[2] runs on this one, without it"),
+        (["--engine", "spark", "--master", "spark://a:b"], "--master spark://a:b is not allowed; use local[CORES]"),
         (["--engine", "sail", "--store", "a.store"], "--store: not with an engine: --against takes the export"),
         (["--engine", "sail", "--labels", "a.tsv"], "--labels: not with an engine: run dedup on one machine"),
         (["--engine", "sail", "--unit", "line"], "--unit: not with an engine"),
@@ -343,12 +344,21 @@ def test_a_store_and_an_index_are_no_tables(tmp_path: Path) -> None:
     assert (2, True) == (done.code, "use tables with an engine" in done.message), done.err
 
 
-def test_a_server_that_is_not_there(tmp_path: Path) -> None:
-    """An unreachable server is an error before anything is written."""
+@pytest.mark.parametrize(
+    ("option", "url", "mend"),
+    [
+        ("--remote", "sc://127.0.0.1:1/;token=secret", "name another by --remote"),
+        ("--master", "spark://127.0.0.1:1,127.0.0.1:99999", "run on this machine by --master local[2]"),
+    ],
+)
+def test_a_server_that_is_not_there(option: str, url: str, mend: str, tmp_path: Path) -> None:
+    """An unreachable server is an error before anything is written, and says what runs without one."""
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
-    options = ["--id-column", "id", "--remote", "sc://127.0.0.1:1/;token=secret", "--checkpoint", tmp_path / "point"]
+    options = ["--id-column", "id", "--engine", "spark", option, url, "--checkpoint", tmp_path / "point"]
     done = call("dedup", path, "--out", tmp_path / "out", *options)
-    assert (1, True) == (done.code, "no engine answers at sc://127.0.0.1:1 (" in done.message), done.err
+    shown = url.partition("/;")[0]
+    assert (1, True) == (done.code, f"no engine answers at {shown} (" in done.message), done.err
+    assert done.message.endswith(f"; start its server, or {mend}")
     assert "secret" not in done.err
     assert [path] == list(tmp_path.iterdir())
 

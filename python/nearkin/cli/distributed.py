@@ -98,7 +98,7 @@ def choose_engine(job: Job) -> Engine | None:
         raise bad_parameter("id_column", "none", allowed)
     if "checkpoint" not in job.matching and not engine.is_local:
         allowed = "--checkpoint FOLDER, a folder or URL that all machines share, with --remote or a --master of several"
-        raise bad_parameter("checkpoint", None, allowed)
+        raise bad_parameter("checkpoint", None, f"{allowed}; --master local[2] runs on this one, without it")
     return engine
 
 
@@ -217,7 +217,7 @@ def _find_id_column(rows: DataFrame, *, quiet: bool) -> str:
     if name is None:
         allowed = "--id-column COLUMN with an engine: rows on many machines have no numbers"
         raise bad_parameter("id_column", None, f"{allowed}; no column is {', '.join(ID_COLUMNS[:-1])} or _id")
-    if not quiet:
+    if not quiet and name != ID_COLUMNS[0]:
         warn(f"ids are those of column {name!r}; --id-column names another")
     return name
 

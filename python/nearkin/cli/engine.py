@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +30,8 @@ from nearkin.errors import EngineError, NearkinError, bad_parameter, require_ext
 
 ENGINES = ("spark", "sail")
 _LOCAL = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?|local-cluster\[\d+(, *\d+){2}\]")
-_MASTER = re.compile(_LOCAL.pattern + r"|spark://.+|k8s://.+|yarn")
-_REMOTE_PORT = 15002
+_MASTER = re.compile(_LOCAL.pattern + r"|spark://[^/:,\s]+(:\d{1,5})?(,[^/:,\s]+(:\d{1,5})?)*|k8s://.+|yarn")
+_REMOTE_PORT, _MASTER_PORT = 15002, 7077
 _CONNECT_SECONDS = 10.0
 """Timeout of a connection to a server."""
 _STOP_SECONDS = 1.0
@@ -214,9 +214,7 @@ def _sail() -> Iterator[Any]:
 def _remote(engine: Engine) -> Iterator[Any]:
     builder = _builder("spark")
     address = parse_address(str(engine.remote))
-    if fault := _connection_error(address):
-        reason = f"no engine answers at sc://{address[0]}:{address[1]} ({fault})"
-        raise EngineError(f"{reason}; start its server, or name another by --remote", reason=reason)
+    _check_answers("sc", [address], "name another by --remote")
     with convert_engine_errors():
         session = builder.remote(str(engine.remote)).create()
         _retry(session, _REMOTE_RETRIES)
@@ -230,6 +228,11 @@ def _remote(engine: Engine) -> Iterator[Any]:
 @contextmanager
 def _spark(engine: Engine) -> Iterator[Any]:
     builder = _builder("spark").master(engine.master).appName("nearkin dedup")
+    scheme, _, masters = str(engine.master).partition("://")
+    if scheme == "spark":
+        parts = [each.partition(":") for each in masters.split(",")]
+        addresses = [(host, int(port or _MASTER_PORT)) for host, _, port in parts]
+        _check_answers(scheme, addresses, "run on this machine by --master local[2]")
     _check_java()
     settings = {"spark.ui.showConsoleProgress": "false", "spark.api.mode": "classic"}
     variables: dict[str, str | None] = dict.fromkeys(_ENGINE_VARIABLES)
@@ -266,12 +269,21 @@ def _retry(session: Any, retries: int) -> None:
     session.client.set_retry_policies([DefaultPolicy(max_retries=retries)])
 
 
+def _check_answers(scheme: str, addresses: Sequence[tuple[str, int]], mend: str) -> None:
+    """Raise EngineError if none of several servers answers. Spark itself gives up after a minute, without a reason."""
+    if all(faults := [_connection_error(address) for address in addresses]):
+        reason = (
+            f"no engine answers at {scheme}://{','.join(f'{host}:{port}' for host, port in addresses)} ({faults[0]})"
+        )
+        raise EngineError(f"{reason}; start its server, or {mend}", reason=reason)
+
+
 def _connection_error(address: tuple[str, int]) -> str:
     """Return why a server cannot be reached, or an empty text. pyspark itself would retry for ten minutes."""
     try:
         socket.create_connection(address, _CONNECT_SECONDS).close()
-    except OSError as error:
-        return str(error.strerror or error)
+    except (OSError, OverflowError) as error:
+        return str(getattr(error, "strerror", None) or error)
     return ""
 
 
