@@ -29,6 +29,13 @@ def test_a_directory_stands_for_what_is_below_it(tree: Path) -> None:
     assert not failures.failed
 
 
+def test_a_glob_stands_for_the_files_that_match(tree: Path) -> None:
+    """Files are sorted and folders left out; a name that exists is itself, and a glob without a match is missing."""
+    (tree / "[a]").write_text("named like a glob")
+    for pattern, expected in {"**": ["[a]", "a", "b/1", "b/2", "c"], "b*": ["b*"], "[a]": ["[a]"]}.items():
+        assert [tree / name for name in expected] == list_files([tree / pattern], Failures())
+
+
 def test_what_is_missing_is_named_all_the_same(tree: Path) -> None:
     """A missing file is listed, and reported when it is hashed."""
     assert [tree / "none"] == list_files([tree / "none"], Failures())

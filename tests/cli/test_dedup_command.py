@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -12,7 +14,7 @@ import pytest
 
 import nearkin as nk
 from command import ROOT, TEXTS, call, check_message, json_lines, near_texts, run, succeed, write_jsonl
-from corpora import write_rows
+from corpora import read_rows, write_rows
 
 
 @pytest.fixture
@@ -248,6 +250,26 @@ def test_what_is_kept_has_the_format_of_the_input(out: Path, tmp_path: Path, for
     done = call("dedup", path, "-o", out, *columns, "--json")
     assert (0, 3, f"kept.{form}") == (done.code, done.json()["kept"], done.json()["kept_file"]), done.err
     assert (out / f"kept.{form}").is_file()
+
+
+@pytest.mark.parametrize("inputs", ["data", "data/*", "data/*.jsonl data/2.csv data/3.parquet"])
+def test_formats_are_read_one_after_another(inputs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error for inputs of several formats names the runs, and these keep what one run keeps of one format."""
+    monkeypatch.chdir(tmp_path)
+    Path("data").mkdir()
+    texts = {**TEXTS, "f": "A text that none of the other files has."}
+    files = {"1.jsonl": "ab", "2.csv": "cf", "3.parquet": "de"}
+    for name, keys in files.items():
+        write_rows(Path("data", name), ({"id": key, "text": texts[key]} for key in keys))
+    said = call("dedup", *inputs.split(), "--out", "out")
+    assert (1, False) == (said.code, Path("out").exists())
+    for command in (commands := re.findall(r"`nearkin (.+?)`", said.err)):
+        succeed(*shlex.split(command))
+    outputs = [shlex.split(command)[-1] for command in commands]
+    found = [
+        row["id"] for out, name in zip(outputs, files, strict=True) for row in read_rows(Path(out, f"kept.{name[2:]}"))
+    ]
+    assert found == [key for key in "abcfde" if key in nk.dedup(texts.values(), ids=texts).kept] == ["a", "b", "f", "e"]
 
 
 def test_a_format_is_named_where_names_do_not_tell(tmp_path: Path) -> None:

@@ -326,7 +326,7 @@ def test_inputs_that_do_not_go_together(tmp_path: Path) -> None:
     pq.write_table(table(), tmp_path / "a.parquet")
     path = write_jsonl(tmp_path / "in.jsonl", {"a": "one text"})
     out = ("--out", tmp_path / "out")
-    assert "give one format at a time" in on_sail(path, tmp_path / "a.parquet", *out).message
+    assert "a run reads one format" in on_sail(path, tmp_path / "a.parquet", *out).message
     assert "give inputs of one format" in on_sail(path, (tmp_path / "a.parquet").as_uri(), *out).message
     assert "no such file or folder" in on_sail(tmp_path / "none.jsonl", *out).message
     url = (tmp_path / "none.jsonl").as_uri()

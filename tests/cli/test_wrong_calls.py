@@ -251,7 +251,7 @@ WRONG = [
     (1, "dedup empty -o x", "empty: the folder has no files"),
     (1, "dedup pages.store -o x", "is a store; `nearkin store export` writes its documents as a file"),
     (1, "dedup corpus.nks -o x", "unknown file extension; rename it, or give --format, one of jsonl"),
-    (1, "text hash mixed", "is jsonl; --format jsonl reads these alone; give one format at a time"),
+    (1, "text hash mixed", "is jsonl; a run reads one format. Runs with one store compare them all: `nearkin dedup"),
     (1, "dedup x.parquet -o x", "the Parquet file is damaged"),
     (1, "dedup x.jsonl.gz -o x", "the compressed stream is damaged or cut off"),
     (1, "text hash latin.jsonl", "or give the encoding that it has, such as --encoding latin-1"),

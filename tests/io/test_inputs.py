@@ -128,12 +128,9 @@ def test_ids_of_files_are_parted_by_slashes_on_every_system(tmp_path: Path, monk
         ("*.none", None, "no file matches"),
         ("folder", "parquet", "the folder has no parquet files"),
         ("empty", None, "the folder has no files"),
-        (
-            "mixed",
-            None,
-            "b.txt: is txt, while mixed/a.jsonl is jsonl; format='jsonl' reads these alone; give one format",
-        ),
+        ("mixed", None, "b.txt: is txt, while mixed/a.jsonl is jsonl; format='jsonl' reads these alone"),
         (["folder/a.jsonl", "mixed/b.txt"], None, "is txt, while folder/a.jsonl is jsonl"),
+        (["several/*", "mixed/a.jsonl"], None, "`nearkin dedup several/0.csv several/1.csv several/2.csv … --store"),
         (["folder/a.jsonl", "folder/../folder/a.jsonl"], None, "is given twice"),
         (["folder/a.jsonl", "folder/*.jsonl"], None, "is given twice"),
     ],
@@ -143,7 +140,8 @@ def test_inputs_that_can_not_be_told(
 ) -> None:
     """The message contains the input and how to fix it."""
     monkeypatch.chdir(tmp_path)
-    for name in ("folder/a.jsonl", "mixed/a.jsonl", "mixed/b.txt", "a.xyz", "x.npy"):
+    several = [f"several/{number}.csv" for number in range(5)]
+    for name in ("folder/a.jsonl", "mixed/a.jsonl", "mixed/b.txt", "a.xyz", "x.npy", "several/a.jsonl", *several):
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text("{}")
     Path("empty").mkdir()

@@ -11,8 +11,9 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shlex
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -34,7 +35,6 @@ _EXTENSIONS: dict[str, Format] = {
 _COMPRESSIONS: dict[str, Compression] = {
     ".gz": "gz", ".zst": "zst", ".zstd": "zst", ".bz2": "bz2", ".xz": "xz", ".lz4": "lz4",
 }  # fmt: skip
-_ONE_FORMAT = "give one format at a time, and the same store each time to compare them with one another"
 # Marker files that engines write next to tables.
 _MARKERS = re.compile(r"_SUCCESS|_(common_)?metadata|_(started|committed)_\d+")
 # A folder with a file of one of these formats is a folder of tables, not of documents.
@@ -204,14 +204,20 @@ def resolve(
     if not names:
         raise bad_parameter("inputs", "[]", "at least one path, glob, folder, or - for standard input")
     files: list[tuple[Format, InputFile]] = []
+    words: dict[str, dict[str, None]] = {}
     for name in names:
-        files += _expand(name, cast("Format | None", format), excluded or ExcludedFolders(), several=len(names) > 1)
+        expanded = _expand(name, cast("Format | None", format), excluded or ExcludedFolders(), several=len(names) > 1)
+        files += expanded
+        several = len({each for each, _ in expanded}) > 1
+        for each, file in expanded:
+            words.setdefault(each, {})[shlex.quote(file.name if several or file.url else name)] = None
     first_format, first = files[0]
+    if len(words) > 1:
+        other, file = next(each for each in files if each[0] != first_format)
+        inputs_of = {each: " ".join([*own][:3]) + " …" * (len(own) > 3) for each, own in words.items()}
+        raise file_error(file.name, f"is {other}, while {first.name} is {first_format}; {_one_by_one(inputs_of)}")
     seen: dict[str | tuple[int, int], str] = {}
-    for other_format, file in files:
-        if other_format != first_format:
-            reason = f"is {other_format}, while {first.name} is {first_format}; {_ONE_FORMAT}"
-            raise file_error(file.name, reason)
+    for _, file in files:
         real = file.url or (STDIN if file.path is None else _identity(file.path))
         if real in seen:
             reason = f"is given twice (also as {seen[real]}), and all of it would be a duplicate; give each file once"
@@ -220,6 +226,12 @@ def resolve(
     if first_format == "files":
         _check_url_ids(file for _, file in files)
     return first_format, [file for _, file in files]
+
+
+def _one_by_one(inputs: Mapping[str, str]) -> str:
+    """Return the commands that read inputs of several formats, which are the words of the command of each format."""
+    runs = (f"`nearkin dedup {words} --store all.store --out kept-{each}`" for each, words in inputs.items())
+    return f"a run reads one format. Runs with one store compare them all: {', then '.join(runs)}"
 
 
 def _check_url_ids(files: Iterable[InputFile]) -> None:
@@ -322,11 +334,13 @@ def _expand_folder(
         return [("files", _document_file(name, folder, several=several)) for name in names]
     expected = format or format_of(tables[0])
     if format is None:
-        for name in names:
-            if (actual := format_of(name)) != expected and (actual or not _MARKERS.fullmatch(Path(name).name)):
-                remedy = f"format='{expected}' reads these alone; {_ONE_FORMAT}"
-                reason = f"is {actual or 'of no known format'}, while {tables[0]} is {expected}; {remedy}"
-                raise file_error(name, reason)
+        others = (name for name in names if format_of(name) != expected and not _MARKERS.fullmatch(Path(name).name))
+        if (name := next(others, None)) is not None:
+            formats = dict.fromkeys(map(str, map(format_of, tables)))
+            runs = _one_by_one({each: f"{shlex.quote(str(folder))} --format {each}" for each in formats})
+            remedy = f"format='{expected}' reads these alone" if len(formats) == 1 else runs
+            reason = f"is {format_of(name) or 'of no known format'}, while {tables[0]} is {expected}; {remedy}"
+            raise file_error(name, reason)
     chosen = [name for name in names if format_of(name) == expected]
     if not chosen:
         raise file_error(str(folder), f"the folder has no {format} files")
