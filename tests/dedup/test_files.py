@@ -28,7 +28,7 @@ from nearkin.dedup import cluster as cluster_rules
 from nearkin.dedup import files
 from nearkin.dedup.candidates.digests import feature_similarity, is_comparable
 from nearkin.dedup.scripts import undo_wrappers
-from nearkin.errors import InputError, ParameterError
+from nearkin.errors import InputError, MissingFileError, ParameterError
 from reference import components
 
 
@@ -379,9 +379,9 @@ def test_every_unreadable_file_is_reported_once(tmp_path: Path, recipe: str) -> 
     )
     assert [
         ("folder", InputError),
-        ("missing", FileNotFoundError),
-        ("link", FileNotFoundError),
-        ("gone", FileNotFoundError),
+        ("missing", MissingFileError),
+        ("link", MissingFileError),
+        ("gone", MissingFileError),
     ] == reported
     assert ([str(tmp_path / "old")], 3) == (result.kept, result.summary["unreadable"])
     with pytest.raises(FileNotFoundError, match="gone"):

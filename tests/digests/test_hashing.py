@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from command import needs_ssdeep
-from nearkin.errors import InputError, ParameterError
+from nearkin.errors import InputError, MissingFileError, ParameterError
 
 FLAGS: dict[str, dict[str, Any]] = {
     "ssdeep": {},
@@ -126,7 +126,7 @@ def test_what_is_no_regular_file_is_refused_without_being_opened(tmp_path: Path)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     result = nk.ssdeep.hash_files([fifo, tmp_path, "/dev/zero", tmp_path / "none"], on_error="return")
-    assert [InputError, InputError, InputError, FileNotFoundError] == [type(error) for error in result]
+    assert [InputError, InputError, InputError, MissingFileError] == [type(error) for error in result]
     assert "not a regular file" in str(result[0])
     with pytest.raises(InputError, match="a directory, not a regular file"):
         nk.ssdeep.hash(tmp_path)

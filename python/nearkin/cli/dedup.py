@@ -171,11 +171,11 @@ def dedup(job: Job) -> None:
     elif job.hex_column is not None:
         _dedup_codes(job)
     elif job.unit or "boilerplate" in job.passages:
-        job.check_unset(job.files, "with --family ssdeep, tlsh or fuzzy")
+        job.check_unset(job.files, "it with --family ssdeep, tlsh or fuzzy")
         job.check_unset(_NOT_FOR_PASSAGES, "no --unit and no --boilerplate")
         _dedup_passages(job)
     else:
-        job.check_unset(job.files, "with --family ssdeep, tlsh or fuzzy")
+        job.check_unset(job.files, "it with --family ssdeep, tlsh or fuzzy")
         job.check_unset(PASSAGE_OPTIONS, "--unit or --boilerplate beside it")
         _dedup_texts(job)
 

@@ -126,9 +126,11 @@ def format_failure(error: BaseException, parameters: Iterable[Any], words: Seque
         return format_error(error)
     options = [_name_of(each) for each in matches if each.param_type_name == "option" and _values_of(each, words)]
     option = options[0] if options else str(name).replace("_", " ")
+    if allowed.startswith("not "):
+        return f"{option}: {allowed}"
     # A flag has no value.
     if str(value) in ("given", "True"):
-        return f"{option}: {allowed}" if allowed.startswith("not ") else f"{option} is not allowed; use {allowed}"
+        return f"{option} is not allowed; use {allowed}"
     return f"{option} {value} is not allowed; use {allowed}{_suggest(str(value), allowed)}"
 
 
@@ -238,4 +240,6 @@ def _allowed_values(parameter: Any, message: str) -> str:
         return f"{low} to {high}" if high is not None and low is not None else f"{low} or more"
     if re.search(r"\bint(eger)?\b", message):
         return "a whole number" + (f" from {low} to {high}" if low is not None and high is not None else "")
-    return "a number" if "number" in message or "float" in message else message.rstrip(".")
+    default = re.match(r"\d[\d.]*\b", str(getattr(parameter, "show_default", "")))
+    number = f"a number such as {default[0]}" if default else "a number"
+    return number if "number" in message or "float" in message else message.rstrip(".")

@@ -678,8 +678,9 @@ def _requests(
             yield Items(batch.urls, list(range(first, first + len(batch.urls))), details, methods, batch.others)
             first += len(batch.urls)
         for name, column in vars(fields).items():
-            if name != "url" and first and column is not None and column not in reader.seen:
-                is_json, allowed = "jsonl" in reader.formats, "a field of the records; none of them has it"
+            is_json, allowed = "jsonl" in reader.formats, "a field of the records; none of them has it"
+            given = column is not None if name != "url" else column != "url" and not is_json
+            if given and first and column not in reader.seen:
                 raise bad_parameter(f"{name}_column", column, allowed if is_json else "JSON Lines with it")
         malformed = sum(reader.malformed.values())
         limit = max_malformed if isinstance(max_malformed, int) else max_malformed * (first + malformed)

@@ -39,6 +39,7 @@ from nearkin.dedup.scripts import undo_wrappers
 from nearkin.dedup.sink import ConfiguredCollection, DedupSink, check_columns, check_sink
 from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
+from nearkin.digests.inputs import name_missing
 from nearkin.digests.recipes import AnyDigestRecipe
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.digests.tlsh import TlshRecipe
@@ -192,7 +193,9 @@ def dedup_files(
         arguments["family"] = family
     config = FileDedupConfig.from_args(settings, **arguments)
     if store is None and (columns is not None or output is not None or ledger):
-        raise bad_parameter("store", "None", "a store, with columns=, output= or ledger=")
+        raise bad_parameter(
+            "store", "None", "a store, which has the columns and the ledger, and which an output goes with"
+        )
     constraints = None if labels is None else read_constraints(labels, store, against)
     if store is not None:
         check_sink(store, against, config)
@@ -389,10 +392,10 @@ def hash_paths(
                     raise _changed_error(name)
                 if texts:
                     digests.append(_read_features(name, content[2]))
-            except (OSError, ValueError) as fault:
+            except (OSError, ValueError) as error:
                 if on_error is None:
-                    raise
-                on_error(name, fault)
+                    raise name_missing(name, error) from None
+                on_error(name, name_missing(name, error))
                 continue
             rows.append((row, digests, content[:2], content[2], modification))
         report("hash", min(start + _BATCH, len(names)), len(names))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nearkin._core import digest_read_file
-from nearkin.errors import MissingFileError, bad_parameter, check_choice, excerpt, invalid_name_error
+from nearkin.errors import MissingFileError, bad_parameter, check_choice, excerpt, invalid_name_error, printable
 from nearkin.progress import ShowProgress, reporting
 
 if TYPE_CHECKING:
@@ -95,6 +95,12 @@ def hash_path(path: str | os.PathLike[str], digest: Callable[[str], _Digest]) ->
         raise
 
 
+def name_missing(name: str, error: Exception) -> Exception:
+    """Return the error of a file; that of a missing one names it."""
+    is_missing = isinstance(error, FileNotFoundError)
+    return MissingFileError(f"{printable(name)}: no such file or folder", place=name) if is_missing else error
+
+
 HashedBatch: TypeAlias = "Sequence[tuple[str | None, Exception | None]]"
 
 
@@ -127,7 +133,7 @@ def hash_batches(
         for start in range(0, len(names), FILES_PER_CALL):
             batch = names[start : start + FILES_PER_CALL]
             for name, (digest, error) in zip(batch, digests_of(batch), strict=True):
-                fault = invalid_name_error(name) or error
+                fault = invalid_name_error(name) or (error and name_missing(name, error))
                 if fault is not None and on_error == "raise":
                     raise fault
                 # Either the digest or the error is None.

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from nearkin.digests.ssdeep.recipe import DigestRecipe
 from nearkin.digests.tlsh.recipe import TlshRecipe
-from nearkin.errors import mismatch
+from nearkin.errors import bad_parameter, mismatch
 
 AnyDigestRecipe: TypeAlias = DigestRecipe | TlshRecipe
 
@@ -18,7 +18,14 @@ def parse_recipe(recipe: AnyDigestRecipe | str | None) -> AnyDigestRecipe:
     ----------
     recipe : DigestRecipe, TlshRecipe, str or None
         A recipe, its text form, or None.
+
+    Raises
+    ------
+    ParameterError
+        The family, a step or a flag is unknown.
     """
+    if isinstance(recipe, str) and recipe.rpartition("|")[2].strip().split(":")[0] not in ("ssdeep", "tlsh"):
+        raise bad_parameter("recipe", recipe, "ssdeep or tlsh, or forms such as 'html|ssdeep' and 'tlsh:256'")
     if isinstance(recipe, TlshRecipe) or (isinstance(recipe, str) and recipe.split(":")[0] == "tlsh"):
         return TlshRecipe.of(recipe)
     return DigestRecipe.of(recipe)

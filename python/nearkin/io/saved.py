@@ -53,7 +53,7 @@ def check_saved(
     found = _describe(Path(place), kind, written)
     if found:
         raise input_error(place, found, file=place)
-    check_regular(path)
+    check_regular(path, written)
     if not Path(place).exists():
         raise MissingFileError(f"{place}: no such file; give {written}", place=place)
 

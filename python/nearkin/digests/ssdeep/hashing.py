@@ -334,7 +334,7 @@ def hash_files(
     --------
     >>> import nearkin as nk
     >>> nk.ssdeep.hash_files(["/no/such/file"], on_error="return")
-    [FileNotFoundError(2, 'reading the kind of /no/such/file: No such file or directory')]
+    [MissingFileError('/no/such/file: no such file or folder')]
     """
     steps = check_steps(normalize)
 

@@ -188,7 +188,7 @@ def hash_files(
     --------
     >>> import nearkin as nk
     >>> nk.tlsh.hash_files(["/no/such/file"], on_error="return")
-    [FileNotFoundError(2, 'reading the kind of /no/such/file: No such file or directory')]
+    [MissingFileError('/no/such/file: no such file or folder')]
     """
     rules = (buckets, checksum, conservative)
     return hash_batches(paths, lambda batch: tlsh_hash_files(batch, rules), on_error=on_error, progress=progress)
