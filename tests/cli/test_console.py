@@ -90,9 +90,9 @@ def test_bars_of_files_are_shown_on_a_terminal(tmp_path: Path) -> None:
 
 def test_a_table_fits_the_terminal(tmp_path: Path) -> None:
     """A terminal folds long cells."""
-    path = tmp_path / ("long-name-" * 12)
-    path.write_bytes(random.Random(7).randbytes(9000))
-    _, seen = on_a_terminal("ssdeep", "cluster", path, path, "-t", "1", columns=60)
+    for end in "ab":
+        (tmp_path / ("long-name-" * 12 + end)).write_bytes(random.Random(7).randbytes(9000))
+    _, seen = on_a_terminal("ssdeep", "cluster", tmp_path, "-t", "1", columns=60)
     plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)
     lines = [line.rstrip() for line in plain.splitlines() if "│" in line or "┃" in line]
     assert len(lines) > 3

@@ -148,8 +148,7 @@ def _global_options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a failure.")] = False,
     config: Annotated[
-        str | None,
-        typer.Option("--config", help="Options of a command, from TOML or a summary.json.", metavar="FILE"),
+        str | None, typer.Option("--config", help="Options of a command, from TOML or a summary.json.", metavar="FILE")
     ] = None,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Only print the options of a command, as TOML.")

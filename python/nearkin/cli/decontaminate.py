@@ -14,17 +14,7 @@ import typer
 from nearkin.cli.commands import Commands
 from nearkin.cli.console import display, progress_bars, report_summary, say_row, show_counts
 from nearkin.cli.corpus import CorpusOptions, cut_out, existing_parent, input_summary, report_skipped
-from nearkin.cli.options import (
-    Inputs,
-    Json,
-    Overwrite,
-    PageFile,
-    Quiet,
-    Repeated,
-    matching_opt,
-    opt,
-    output_opt,
-)
+from nearkin.cli.options import Inputs, Json, Overwrite, PageFile, Quiet, Repeated, matching_opt, opt, output_opt
 from nearkin.cli.report import REPORT, check_page, check_report, write_page
 from nearkin.errors import bad_parameter
 from nearkin.io.base import REJECTED

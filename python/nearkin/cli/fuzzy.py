@@ -49,21 +49,6 @@ _BATCH = 128
 """Number of files that are hashed in one parallel call; progress advances after each."""
 
 
-def _recipe(help_: str) -> Any:
-    """Return the option --recipe."""
-    return matching_opt(help_, "--recipe", metavar="RECIPE")
-
-
-def _score(help_: str) -> Any:
-    """Return the option --threshold."""
-    return matching_opt(help_, "--threshold", "-t", min=1, max=100)
-
-
-def _distance(maximum: int | None = None) -> Any:
-    """Return the option --distance."""
-    return matching_opt("Maximum distance, inclusive.", "--distance", min=0, max=maximum)
-
-
 FilePaths = Annotated[list[Path] | None, typer.Argument(help="Files, globs, and folders with all files below them.")]
 Side = Annotated[str, typer.Argument(help="A file, or a digest.")]
 Recursive = Annotated[bool, opt("Ignored: folders are always read, without links.", "--recursive", "-r")]
@@ -75,8 +60,10 @@ _TLSH = "Form of the digests: tlsh, with :256 for 256 buckets, :checksum3, or :c
 Lenient = Annotated[
     bool, matching_opt("Accept old digests: other block sizes, any characters, like the library.", "--lenient")
 ]
-Score = Annotated[int, _score("Minimum score, inclusive.")]
+Score = Annotated[int, matching_opt("Minimum ssdeep score, inclusive.", "--threshold", "-t", min=1, max=100)]
+_distance = partial(matching_opt, "Maximum distance, inclusive.", "--distance", min=0)
 Distance = Annotated[int, _distance()]
+_recipe = partial(matching_opt, metavar="RECIPE")
 Length = Annotated[bool, opt("Count the difference of the lengths.", "--length/--no-length")]
 Explain = Annotated[bool, opt("Explain the result.", "--explain")]
 Lists = Annotated[
@@ -175,7 +162,7 @@ class SsdeepOptions:
     inputs: FilePaths = None
     lists: Lists = None
     recursive: Recursive = False
-    recipe: Annotated[str | None, _recipe(_SSDEEP)] = None
+    recipe: Annotated[str | None, _recipe(_SSDEEP, "--recipe")] = None
     lenient: Lenient = False
     output: Output
     quiet: Quiet = False
@@ -188,7 +175,7 @@ class TlshOptions(SsdeepOptions):
     family: ClassVar[str] = "tlsh"
     measure: ClassVar[str] = "distance"
 
-    recipe: Annotated[str | None, _recipe(_TLSH)] = None
+    recipe: Annotated[str | None, _recipe(_TLSH, "--recipe")] = None
 
 
 _NOT_HASHED = ("lists", "lenient", "groups")
@@ -545,8 +532,8 @@ def tlsh_cluster(options: TlshOptions, distance: Distance = 40, linkage: Linked 
 def fuzzy(
     options: SsdeepOptions,
     known: Known = None,
-    threshold: Annotated[int, _score("Minimum ssdeep score, inclusive.")] = 80,
-    distance: Annotated[int, _distance(100)] = 40,
+    threshold: Score = 80,
+    distance: Annotated[int, _distance(max=100)] = 40,
 ) -> None:
     """Print both digests of each file, and group files that match by either; exit code 3 if no two match.
 

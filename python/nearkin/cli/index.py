@@ -159,11 +159,7 @@ def add(
 
 
 @group.add()
-def remove(
-    index_path: IndexPath,
-    ids: IdOptions,
-    printing: PrintOptions = PRINTING,
-) -> None:
+def remove(index_path: IndexPath, ids: IdOptions, printing: PrintOptions = PRINTING) -> None:
     """Remove ids from an index.
 
     Examples

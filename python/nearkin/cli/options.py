@@ -89,8 +89,7 @@ HexColumn = Annotated[
 ]
 Radius = Annotated[int | None, matching_opt("Maximum Hamming distance, inclusive.", "--radius")]
 PageFile = Annotated[
-    Path | None,
-    output_opt("Write the result as one HTML file as well, with charts.", "--report", metavar="FILE.html"),
+    Path | None, output_opt("Write the result as one HTML file as well, with charts.", "--report", metavar="FILE.html")
 ]
 IdsArgument = Annotated[Repeated, typer.Argument(help="Ids, as in the corpus.", metavar="ID")]
 IdsFrom = Annotated[str | None, opt("File with an id per line; - for standard input.", "--ids", metavar="FILE")]

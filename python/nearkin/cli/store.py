@@ -138,10 +138,7 @@ def create_missing(path: str, *, create: bool, kind: str | None, readonly: bool,
 
 @group.add()
 def create(
-    path: StorePath,
-    rules: RuleOptions,
-    text: Annotated[str, WhatToStore()] = "keep",
-    printing: PrintOptions = PRINTING,
+    path: StorePath, rules: RuleOptions, text: Annotated[str, WhatToStore()] = "keep", printing: PrintOptions = PRINTING
 ) -> None:
     """Create an empty store. Its recipe, its threshold and the stored form of texts cannot be changed later.
 
@@ -396,10 +393,7 @@ def salvage(
 
 @group.add()
 def merge(
-    path: StorePath,
-    token_file: TokenFile = None,
-    memory_limit: StoreMemory = None,
-    printing: PrintOptions = PRINTING,
+    path: StorePath, token_file: TokenFile = None, memory_limit: StoreMemory = None, printing: PrintOptions = PRINTING
 ) -> None:
     """Merge everything into one segment; removed documents are then gone from every file.
 

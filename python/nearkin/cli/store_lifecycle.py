@@ -184,8 +184,7 @@ def restore(
         Path | None, output_opt("New folder for the store; without it the backups are listed.", "--out", "-o")
     ] = None,
     at: Annotated[
-        str | None,
-        opt("Restore the last backup that is not later (default: the last one).", "--at", metavar="TIME"),
+        str | None, opt("Restore the last backup that is not later (default: the last one).", "--at", metavar="TIME")
     ] = None,
     printing: PrintOptions = PRINTING,
 ) -> None:

@@ -300,11 +300,7 @@ class DedupConfig(_ClusterOptions):
     recipe: Recipe = matching_option(
         None, help="Recipe or preset: how a text becomes features and a fingerprint.", metavar="RECIPE"
     )
-    kind: Kind | None = matching_option(
-        None,
-        help=KIND_HELP,
-        choices=get_args(Kind),
-    )
+    kind: Kind | None = matching_option(None, help=KIND_HELP, choices=get_args(Kind))
     threshold: float = matching_option(
         THRESHOLD,
         help="Smallest similarity of a match, inclusive.",
@@ -362,9 +358,7 @@ class DedupConfig(_ClusterOptions):
         metavar="N|SHARE",
     )
     min_sources: int = keeping_option(
-        1,
-        help="With --source-column: keep only documents that at least this number of sources have.",
-        min=1,
+        1, help="With --source-column: keep only documents that at least this number of sources have.", min=1
     )
     max_comparisons: int = matching_option(
         MAX_COMPARISONS,

@@ -148,11 +148,7 @@ class KnownTexts:
 
     def __reduce__(self) -> tuple[Any, ...]:
         rebuild = partial(
-            KnownTexts,
-            recipe=self.recipe,
-            threshold=self.threshold,
-            recall=self.recall,
-            max_spread=self.max_spread,
+            KnownTexts, recipe=self.recipe, threshold=self.threshold, recall=self.recall, max_spread=self.max_spread
         )
         return rebuild, (self._texts, self._ids.to_list())
 

@@ -169,12 +169,7 @@ def open_inputs(
         ]
         format = kind_format(kind, texts)
         with open_corpus(
-            texts,
-            format=format,
-            text_column=names.text,
-            id_column=names.id,
-            extra_columns=extra,
-            defer_ids=defer_ids,
+            texts, format=format, text_column=names.text, id_column=names.id, extra_columns=extra, defer_ids=defer_ids
         ) as corpus:
             yield replace(inputs, texts=corpus)
     elif isinstance(texts, (bytes, bytearray, int, float)) or (texts is None and argument == "texts"):

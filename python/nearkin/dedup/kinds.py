@@ -55,11 +55,7 @@ KINDS: Mapping[Kind, Mapping[str, Any]] = {
     "titles": {"recipe": "char:1-2|binary|xxh3|minhash:128:fast", "threshold": 0.85, "verify": "words"},
     "code": {"recipe": "letters:all|char:12|binary|xxh3|minhash:128:fast", "threshold": 0.8},
     "pages": {"recipe": "word:3|binary|xxh3|minhash:128:fast", "threshold": 0.8},
-    "functions": {
-        "recipe": "cut:code|word:3|binary|xxh3|minhash:128:fast",
-        "threshold": 0.7,
-        "differ": (USED_NAMES,),
-    },
+    "functions": {"recipe": "cut:code|word:3|binary|xxh3|minhash:128:fast", "threshold": 0.7, "differ": (USED_NAMES,)},
 }
 """Options by kind."""
 

@@ -117,10 +117,7 @@ class CollapsedDocuments:
 
 
 def collapse(
-    new: HashedDocuments,
-    reference: ReferenceCorpus | None,
-    order: Sequence[KeepKey],
-    known: Ordinals | None = None,
+    new: HashedDocuments, reference: ReferenceCorpus | None, order: Sequence[KeepKey], known: Ordinals | None = None
 ) -> CollapsedDocuments:
     """Return the documents that can have duplicates in keep order, copies with their original.
 

@@ -412,11 +412,7 @@ def may_read_twice(config: DedupConfig) -> bool:
 
 
 def hash_inputs(
-    inputs: DedupInputs,
-    source: object,
-    report: Progress,
-    timer: StageTimer | None = None,
-    log: HashLog | None = None,
+    inputs: DedupInputs, source: object, report: Progress, timer: StageTimer | None = None, log: HashLog | None = None
 ) -> tuple[HashedDocuments, dict[str, Column]]:
     """Hash open inputs; return them, and the columns that a store keeps with them.
 

@@ -64,10 +64,7 @@ def pair_probability(sampled: int, kept: int) -> float:
 
 
 def estimate_thresholds(
-    summary: Mapping[str, Any],
-    removed: NDArray[np.float64],
-    near: NDArray[np.float64],
-    share: float,
+    summary: Mapping[str, Any], removed: NDArray[np.float64], near: NDArray[np.float64], share: float
 ) -> list[ThresholdEstimate]:
     """Return counts at thresholds on both sides of a run's.
 

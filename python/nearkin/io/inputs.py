@@ -13,7 +13,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -208,14 +208,19 @@ def resolve(
     for name in names:
         expanded = _expand(name, cast("Format | None", format), excluded or ExcludedFolders(), several=len(names) > 1)
         files += expanded
-        several = len({each for each, _ in expanded}) > 1
+        several, folder = len({each for each, _ in expanded}) > 1, Path(name).is_dir()
         for each, file in expanded:
-            words.setdefault(each, {})[shlex.quote(file.name if several or file.url else name)] = None
+            word = shlex.quote(file.name if file.url or (several and not folder) else name)
+            words.setdefault(each, {})[f"{word} --format {each}" if several and folder else word] = None
     first_format, first = files[0]
     if len(words) > 1:
         other, file = next(each for each in files if each[0] != first_format)
-        inputs_of = {each: " ".join([*own][:3]) + " …" * (len(own) > 3) for each, own in words.items()}
-        raise file_error(file.name, f"is {other}, while {first.name} is {first_format}; {_one_by_one(inputs_of)}")
+        runs = (
+            f"`nearkin dedup {' '.join([*own][:3])}{' …' * (len(own) > 3)} --store all.store --out kept-{each}`"
+            for each, own in words.items()
+        )
+        remedy = f"a run reads one format. Runs with one store compare them all: {', then '.join(runs)}"
+        raise file_error(file.name, f"is {other}, while {first.name} is {first_format}; {remedy}")
     seen: dict[str | tuple[int, int], str] = {}
     for _, file in files:
         real = file.url or (STDIN if file.path is None else _identity(file.path))
@@ -226,12 +231,6 @@ def resolve(
     if first_format == "files":
         _check_url_ids(file for _, file in files)
     return first_format, [file for _, file in files]
-
-
-def _one_by_one(inputs: Mapping[str, str]) -> str:
-    """Return the commands that read inputs of several formats, which are the words of the command of each format."""
-    runs = (f"`nearkin dedup {words} --store all.store --out kept-{each}`" for each, words in inputs.items())
-    return f"a run reads one format. Runs with one store compare them all: {', then '.join(runs)}"
 
 
 def _check_url_ids(files: Iterable[InputFile]) -> None:
@@ -329,22 +328,17 @@ def _expand_folder(
     names = sorted(_walk(str(folder), excluded), key=os.fsencode)
     if not names:
         raise file_error(str(folder), "the folder has no files")
-    tables = [name for name in names if format_of(name) in _TABLE_FORMATS] if format is None else []
-    if format == "files" or (format is None and not tables):
+    expected = _TABLE_FORMATS if format is None else (format,)
+    chosen = [name for name in names if format_of(name) in expected]
+    if format == "files" or (format is None and not chosen):
         return [("files", _document_file(name, folder, several=several)) for name in names]
-    expected = format or format_of(tables[0])
-    if format is None:
-        others = (name for name in names if format_of(name) != expected and not _MARKERS.fullmatch(Path(name).name))
-        if (name := next(others, None)) is not None:
-            formats = dict.fromkeys(map(str, map(format_of, tables)))
-            runs = _one_by_one({each: f"{shlex.quote(str(folder))} --format {each}" for each in formats})
-            remedy = f"format='{expected}' reads these alone" if len(formats) == 1 else runs
-            reason = f"is {format_of(name) or 'of no known format'}, while {tables[0]} is {expected}; {remedy}"
-            raise file_error(name, reason)
-    chosen = [name for name in names if format_of(name) == expected]
     if not chosen:
         raise file_error(str(folder), f"the folder has no {format} files")
-    return [_local_file(name, expected) for name in chosen]
+    others = (name for name in names if format_of(name) not in expected and not _MARKERS.fullmatch(Path(name).name))
+    if format is None and len(set(map(format_of, chosen))) == 1 and (name := next(others, "")):
+        own, first = format_of(name) or "of no known format", format_of(chosen[0])
+        raise file_error(name, f"is {own}, while {chosen[0]} is {first}; format='{first}' reads these alone")
+    return [_local_file(name, format) for name in chosen]
 
 
 def _document_file(name: str, folder: Path, *, several: bool) -> InputFile:

@@ -162,11 +162,7 @@ def _apply_steps(data: bytes, steps: tuple[str, ...]) -> bytes:
 
 
 def hash(  # noqa: A001 - `nearkin.digests.ssdeep.hash` is the promised name
-    data: Data,
-    *,
-    eliminate_runs: bool = False,
-    truncate: bool = True,
-    normalize: str | Iterable[str] = (),
+    data: Data, *, eliminate_runs: bool = False, truncate: bool = True, normalize: str | Iterable[str] = ()
 ) -> str:
     r"""Compute the fuzzy digest of bytes, of a file or of a stream.
 

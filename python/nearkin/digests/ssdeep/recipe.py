@@ -59,11 +59,7 @@ class DigestRecipe(FuzzyRecipe):
         "least_common": LEAST_COMMON,
     }
     _omitted = ("least_common",)
-    _allowed: ClassVar[Choices] = {
-        "family": ("ssdeep",),
-        "eliminate_runs": (True, False),
-        "truncate": (True, False),
-    }
+    _allowed: ClassVar[Choices] = {"family": ("ssdeep",), "eliminate_runs": (True, False), "truncate": (True, False)}
     _flags: ClassVar[Flags] = {"elimseq": ("eliminate_runs", True), "notrunc": ("truncate", False)}
     _form = "[html+lines+space|]ssdeep[:elimseq][:notrunc][:common:LENGTH], each once"
     _hash, _hash_files = staticmethod(hash), staticmethod(hash_files)
