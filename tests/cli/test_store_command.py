@@ -193,7 +193,7 @@ def test_dedup_with_a_store_says_what_goes_with_it(store: Path, tmp_path: Path) 
     arguments = ["dedup", corpus, "--id-column", "url"]
     for options in (["--out", "-", "--store", store], ["--out", "o", "--store", store, "--against", "a"]):
         assert "a folder as --out, and no --against" in call(*arguments, *options).err
-    assert "a store, with columns=" in call(*arguments, "--out", tmp_path / "o", "--column", "n").err
+    assert "a store, with columns, a ledger" in call(*arguments, "--out", tmp_path / "o", "--column", "n").err
     arguments_ = ["dedup", "--family", "ssdeep", corpus, "--out", tmp_path / "o", "--store", store]
     assert "family" in call(*arguments_).err
     assert not (tmp_path / "o").exists()

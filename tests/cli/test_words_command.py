@@ -40,11 +40,6 @@ def test_top_says_how_many(words: Path, top: str, count: int) -> None:
     assert count == sum(line.startswith("1\t") for line in lines)
 
 
-def test_a_bad_top_is_refused(words: Path) -> None:
-    """The message has the allowed values."""
-    check_message(2, "top", "text", "keywords", words, "--top", "many")
-
-
 def test_keywords_reads_columns_and_formats(tmp_path: Path) -> None:
     """Reading options apply; unreadable records are reported or are an error."""
     path = tmp_path / "data"

@@ -22,21 +22,22 @@ _ARGUMENT = re.compile(
 )
 _SAVED = ("a file that `save` has written", "an index, as `nearkin index build` writes it")
 _OPEN_STORE = ("open it with nearkin.Store.open", "`nearkin store info` shows it")
-_FIELD_WORDS: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(("num-perm", "num-perms", "permutations"), ("--family", "minhash:NUM_PERM")),
-    **dict.fromkeys(("ngram", "ngrams", "ngram-size", "shingle", "shingle-size"), ("--recipe", "char:N or word:N")),
-    **dict.fromkeys(("min-similarity", "similarity", "jaccard", "jaccard-threshold", "cutoff"), ("--threshold", "")),
-    **dict.fromkeys(("force", "replace", "clobber"), ("--overwrite", "")),
-    **dict.fromkeys(("output", "output-dir", "outdir", "dest"), ("--out", "")),
-    **dict.fromkeys(("resume", "continue", "restart"), ("--checkpoint", "DIR")),
-    **dict.fromkeys(("workers", "jobs", "n-jobs", "num-workers", "num-proc"), ("--threads", "")),
-    **dict.fromkeys(("column", "field", "text-field", "text-key", "content"), ("--text-column", "")),
-    **dict.fromkeys(("id", "key", "id-field", "id-key"), ("--id-column", "")),
-    **dict.fromkeys(("distance", "hamming", "max-distance"), ("--radius", "")),
-    **dict.fromkeys(("verbose", "progress"), ("--quiet", "(progress is shown without it)")),
-    **dict.fromkeys(("explain", "estimate", "dry"), ("--dry-run", "")),
+_FIELD_WORDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("num-perm", "num-perms", "permutations"), ("--family minhash:NUM_PERM",)),
+    **dict.fromkeys(("ngram", "ngrams", "ngram-size", "shingle", "shingle-size"), ("--recipe char:N or word:N",)),
+    **dict.fromkeys(("min-similarity", "similarity", "jaccard", "jaccard-threshold", "cutoff"), ("--threshold",)),
+    **dict.fromkeys(("force", "replace", "clobber"), ("--overwrite",)),
+    **dict.fromkeys(("output", "output-dir", "outdir", "dest"), ("--out",)),
+    **dict.fromkeys(("resume", "continue", "restart"), ("--checkpoint DIR",)),
+    **dict.fromkeys(("workers", "jobs", "n-jobs", "num-workers", "num-proc"), ("--threads",)),
+    **dict.fromkeys(("column", "field", "text-field", "text-key", "content"), ("--text-column",)),
+    **dict.fromkeys(("id", "key", "id-field", "id-key"), ("--id-column",)),
+    **dict.fromkeys(("distance", "hamming", "max-distance", "radius"), ("--radius", "--distance", "--threshold")),
+    **dict.fromkeys(("score", "min-score", "threshold"), ("--threshold", "--distance")),
+    **dict.fromkeys(("verbose", "progress"), ("--quiet (progress is shown without it)",)),
+    **dict.fromkeys(("explain", "estimate", "dry"), ("--dry-run",)),
 }
-"""Words of the field that are no options, and the option of the same meaning with its value."""
+"""Words of the field that are no options of a command, and options of this meaning: it has the first or another one."""
 _OS_NUMBER = re.compile(r" \(os error \d+\)")
 """Suffix that Rust adds to the message of the system."""
 _NO_TEXT = re.compile(r"""\bno column ["']text["']; (?:the header|the file|this record) has [^;]*$""")
@@ -185,13 +186,12 @@ def similar_commands(word: str, names: Iterable[str]) -> list[str]:
 def _describe_usage(error: Any, words: Sequence[str], commands: Callable[[], list[str]]) -> str:
     kind, message = type(error).__name__, str(getattr(error, "message", "") or "")
     parameter = getattr(error, "param", None)
+    command = getattr(getattr(error, "ctx", None), "command", None)
     if kind == "NoSuchOption":
         likely = list(getattr(error, "possibilities", None) or [])
-        option, value = _FIELD_WORDS.get(error.option_name.lstrip("-").replace("_", "-"), ("", ""))
-        command = getattr(getattr(error, "ctx", None), "command", None)
         known = {form for each in getattr(command, "params", ()) for form in each.opts}
-        if option in known:
-            likely = [f"{option} {value}".rstrip()]
+        words_of = _FIELD_WORDS.get(error.option_name.lstrip("-").replace("_", "-"), ())
+        likely = [option for option in words_of if option.split(" ")[0] in known][:1] or likely
         return f"there is no option {error.option_name}" + (f"; did you mean {' or '.join(likely)}?" if likely else "")
     if kind == "BadOptionUsage":
         return f"{error.option_name} takes no value" if "not take" in message else f"{error.option_name} needs a value"
@@ -200,9 +200,15 @@ def _describe_usage(error: Any, words: Sequence[str], commands: Callable[[], lis
     if kind == "BadParameter" and parameter is not None:
         value = (_values_of(parameter, words) or [""])[-1]
         return f"{_name_of(parameter)} {value} is not allowed; use {_allowed_values(parameter, message)}"
-    if match := re.match(r"No such command '?([^']*?)'?\.", message):
-        likely = [f"`nearkin {name}`" for name in similar_commands(match[1], commands())]
-        return f"there is no command {match[1]}" + (f"; did you mean {' or '.join(likely)}?" if likely else "")
+    if match := re.match(r"No such command '?(.*?)'?\.(?:\s|$)", message):
+        own = list(getattr(command, "commands", ()))
+        group = " ".join(error.ctx.command_path.split()[1:]) if own else ""
+        names = [f"{group} {name}" for name in similar_commands(match[1], own)] if group else []
+        # Outside of a group only a command of this very name is meant.
+        outside = (name for name in similar_commands(match[1], commands()) if not group or name.endswith(match[1]))
+        likely = [f"`nearkin {name}`" for name in names or outside]
+        hint = f"; use one of {', '.join(own)}" if group else ""
+        return f"there is no command {match[1]}" + (f"; did you mean {' or '.join(likely)}?" if likely else hint)
     if match := re.search(r"unexpected extra arguments? ?(?:\(s\) )?\((.*)\)", message):
         return f"too many arguments: {match[1]}"
     return message[:1].lower() + message[1:].rstrip(".")

@@ -199,7 +199,9 @@ class DigestRun:
 
         parsed = parse_recipe(recipe)
         if parsed.family != self._family:
-            raise bad_parameter("recipe", str(parsed), f"one of {self._family}; nearkin {parsed.family} takes this one")
+            raise bad_parameter(
+                "recipe", str(parsed), f"one of {self._family}; `nearkin {parsed.family}` takes this one"
+            )
         return parsed
 
     @property

@@ -193,9 +193,7 @@ def dedup_files(
         arguments["family"] = family
     config = FileDedupConfig.from_args(settings, **arguments)
     if store is None and (columns is not None or output is not None or ledger):
-        raise bad_parameter(
-            "store", "None", "a store, which has the columns and the ledger, and which an output goes with"
-        )
+        raise bad_parameter("store", "None", "a store, with columns, a ledger or an output")
     constraints = None if labels is None else read_constraints(labels, store, against)
     if store is not None:
         check_sink(store, against, config)

@@ -314,9 +314,7 @@ def dedup(
     fixed: dict[str, Any] = {"recipe": recipe, "measure": measure, "keep": keep, **options}
     config = DedupConfig.from_args(settings, threshold=threshold, **fixed)
     if store is None and (columns is not None or output is not None or ledger):
-        raise bad_parameter(
-            "store", "None", "a store, which has the columns and the ledger, and which an output goes with"
-        )
+        raise bad_parameter("store", "None", "a store, with columns, a ledger or an output")
     if config.min_sources > 1 and (sources is None or store is not None):
         allowed = "1 without sources=, and with a store, which would not recognise the copies of what it leaves out"
         raise bad_parameter("min_sources", config.min_sources, allowed)
