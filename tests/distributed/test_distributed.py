@@ -21,7 +21,7 @@ from nearkin._core import soundness
 from nearkin.dedup.candidates import MinHashCandidates
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import BEST, column_key, keep_order, parse_keep
-from nearkin.distributed import documents, pairs
+from nearkin.distributed import documents, frames, pairs
 from nearkin.distributed.documents import NUMBER, pack_values, unpack_values, value_dtype
 from nearkin.distributed.links import Blocks, absorb, components
 from nearkin.errors import InputError
@@ -387,3 +387,19 @@ def test_blocks_are_of_about_one_size() -> None:
         counts = np.bincount(read_rows(Blocks(16).rows(iter([batch])))["block"], minlength=16)
         assert counts.max() < 2 * 10_000 / 16
         assert counts.min() > 0
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "left_semi", "left_anti"])
+@pytest.mark.parametrize("small", [0, 1])
+def test_a_side_that_all_tasks_get_is_joined_once(how: str, small: int) -> None:
+    """Each row of a side that is kept without a match is in the result once, and the other side stays where it is."""
+    tables = [pa.table({"key": range(9), "left": range(9)}), pa.table({"key": range(6, 14), "right": range(8)})]
+    tasks = frames.LocalTasks()
+    sides = [frames.TaskFrame(tasks, [frames.Part((table.slice(at, 5),)) for at in (0, 5)]) for table in tables]
+    expected = sides[0].join(sides[1], "key", how).toArrow()
+    sides[small] = sides[small].hint("broadcast")
+    joined = sides[0].join(sides[1], "key", how)
+    order = [(name, "ascending") for name in expected.column_names]
+    assert expected.sort_by(order) == joined.toArrow().sort_by(order)
+    stays = how == "inner" or (how == "right") == (small == 0)
+    assert stays == (joined.partition is None)

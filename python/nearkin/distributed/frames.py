@@ -447,7 +447,7 @@ class TaskFrame:
         sides = [self, other]
         small = [
             at
-            for at, kept in enumerate(("right", "left"))
+            for at, kept in enumerate(("left", "right"))
             if sides[at].small and not own and kept not in how.replace(*("_", " "))
         ]
         if small:
