@@ -30,9 +30,10 @@ import numpy as np
 
 from nearkin._core import set_num_threads
 from nearkin.dedup.config import EngineDedupOptions, engine_config
-from nearkin.distributed.documents import Hashing, to_integers
+from nearkin.distributed.documents import to_integers
 from nearkin.distributed.frames import PLACE, FileTable, FileTasks, Part, TaskFrame, apply_stage, sql_schema
 from nearkin.distributed.job import TableJob, read_block
+from nearkin.distributed.pages import PageHashing
 from nearkin.distributed.plan import hashed_schema, hashed_source
 from nearkin.distributed.tables import build_tables
 from nearkin.errors import check_options, input_error, mismatch, require_extra
@@ -64,7 +65,6 @@ __all__ = ["DedupCluster", "DedupFilter", "DedupHash", "Hashes", "NearDuplicates
 
 _SHARD = 1 << PLACE
 """Documents of a shard: the id of a document is that of its shard, times this, plus its row, and so is its place."""
-_HASHED = f"{hashed_schema('bigint')}, place bigint"
 
 
 class Hashes(PipelineStep):  # type: ignore[misc, unused-ignore]
@@ -220,7 +220,13 @@ def _config(step: type, options: _StepOptions) -> DedupConfig:
 
 def _facts(config: DedupConfig) -> dict[str, Any]:
     """Return the options that determine the files of `DedupHash`."""
-    return {"recipe": str(config.recipe), "keep": config.keep, "texts": config.comparison is not None}
+    pages = config.kind == "pages"
+    return {"recipe": str(config.recipe), "keep": config.keep, "texts": config.comparison is not None, "pages": pages}
+
+
+def _schema(config: DedupConfig) -> str:
+    """Return the columns of a file of `DedupHash`, without texts and names."""
+    return f"{hashed_schema('bigint', pages=config.kind == 'pages')}, place bigint"
 
 
 class DedupHash(PipelineStep):  # type: ignore[misc, unused-ignore]
@@ -237,7 +243,7 @@ class DedupHash(PipelineStep):  # type: ignore[misc, unused-ignore]
     **options
         `threshold`, `recipe`, `keep`, and the others of `nearkin.ray.dedup`: kind, radius, recall, bands, verify,
         differ, empty, cluster. Give `DedupCluster` the same ones. A column of `keep`, as in "max:score", is one
-        of the metadata.
+        of the metadata. With `kind="pages"` the site of a page is that of the URL in its metadata, `url`, or of its id.
 
     Raises
     ------
@@ -261,8 +267,9 @@ class DedupHash(PipelineStep):  # type: ignore[misc, unused-ignore]
         set_num_threads(1)
         config = _config(type(self), self.options)
         columns = [by.column for by in config.order if by.column]
-        hashing = Hashing(hashed_source(config), tuple(config.order), True, False, ("text", "id", *columns))
-        names = [(name, name) for name in ("id", "text", *(f"key{at}" for at in range(len(columns))))]
+        hashing = PageHashing(hashed_source(config), tuple(config.order), True, False, ("text", "id", *columns))
+        stage = hashing.pages if config.kind == "pages" else hashing.rows
+        names = [(name, name) for name in ("id", "text", "source", *(f"key{at}" for at in range(len(columns))))]
         path, row, writer = f"hashes/{rank:05d}.parquet", 0, None
         with self.folder.open(path, "wb") as file:
             for batch in batched(data, 1000):
@@ -270,6 +277,7 @@ class DedupHash(PipelineStep):  # type: ignore[misc, unused-ignore]
                     cells: dict[str, Any] = {
                         "id": pa.array(rank * _SHARD + np.arange(row, row + len(batch))),
                         "text": pa.array([document.text for document in batch], pa.large_string()),
+                        "source": [str(document.metadata.get("url", document.id)) for document in batch],
                     }
                     for at, column in enumerate(columns):
                         cells[f"key{at}"] = [document.metadata.get(column) for document in batch]
@@ -277,8 +285,9 @@ class DedupHash(PipelineStep):  # type: ignore[misc, unused-ignore]
                     texts = table.column("text")
                     if config.comparison is None:
                         texts = pa.nulls(len(batch), pa.large_string())
-                    rows = apply_stage(hashing.rows, _HASHED, table)
-                    rows = rows.append_column("text", texts)
+                    rows = apply_stage(stage, _schema(config), table)
+                    if config.kind != "pages":
+                        rows = rows.append_column("text", texts)
                     rows = rows.append_column("name", pa.array([document.id for document in batch], pa.large_string()))
                     if writer is None:
                         writer = pq.ParquetWriter(file, rows.schema, compression="zstd")
@@ -342,17 +351,19 @@ class DedupCluster(PipelineStep):  # type: ignore[misc, unused-ignore]
         tasks = FileTasks()
         job = TableJob(tasks, config, integer=True, report=ignore_progress)
         # The place of a document has the number of its shard, and some shards have no rows.
-        none = sql_schema(f"{_HASHED}, text string, name string").empty_table()
+        none = sql_schema(", ".join(dict.fromkeys([*_schema(config).split(", "), "text string", "name string"])))
         parts = [
             Part((FileTable(partial(_read_table, self.folder, path), path, facts[path]["documents"]),))
             if path in facts
-            else Part((none,))
+            else Part((none.empty_table(),))
             for path in paths
         ]
-        documents = TaskFrame(tasks, parts)
+        documents = hashed = texts = TaskFrame(tasks, parts)
         with self.track_time():
-            job.count_documents(documents, "id", reference=False)
-            job.use(documents, texts=documents)
+            if job.pages:
+                [hashed], texts = job.hash_pages([documents], [", place bigint"])
+            job.count_documents(hashed, "id", reference=False)
+            job.use(hashed, texts=texts)
             clusters = build_tables(job)[0].clusters
         removed = clusters.filter(pc.not_equal(clusters.column("reason"), "kept"))
         numbers = to_integers(removed.column("id"))

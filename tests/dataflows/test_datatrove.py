@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engines import site_pages
 
 import nearkin as nk
 from command import near_texts
@@ -196,6 +197,24 @@ def test_three_steps_keep_what_dedup_keeps(
     }
     absorbed = {order[row["id"]]: (order[row["representative"]], row["similarity"]) for row in expected.clusters.rows()}
     assert {name: absorbed.get(name, (None, None)) for name in order if name not in names} == gone
+
+
+def test_three_steps_compare_pages_without_the_lines_of_their_sites(tmp_path: Path) -> None:
+    """Sites are those of URLs in the metadata."""
+    pages, gone = site_pages()
+    (tmp_path / "corpus").mkdir()
+    rows: list[dict[str, Any]] = [
+        {"id": f"d{at}", "text": text or "...", "metadata": {"url": url}}
+        for at, (text, url) in enumerate(zip(pages.texts, pages.ids, strict=True))
+    ]
+    for number, part in enumerate((rows[::2], rows[1::2])):
+        (tmp_path / "corpus" / f"{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
+    kept = pipeline(tmp_path / "run", tmp_path / "corpus", dedup={"kind": "pages"})
+    order = [*rows[::2], *rows[1::2]]
+    urls = [row["metadata"]["url"] for row in order]
+    expected = nk.dedup([row["text"] for row in order], sources=urls, kind="pages")
+    assert gone == expected.summary["removed"]
+    assert [order[row]["id"] for row in expected.kept] == [row["id"] for row in kept]
 
 
 def test_steps_refuse_other_options_and_other_documents(tmp_path: Path) -> None:

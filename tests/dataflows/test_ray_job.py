@@ -18,6 +18,7 @@ from engines import (
     check_result,
     mixed_texts,
     run_locally,
+    site_pages,
     star_texts,
 )
 from pyarrow.feather import read_table, write_feather
@@ -51,7 +52,7 @@ def check_equal(
     documents: DocumentSet,
     reference: DocumentSet | None = None,
     *,
-    recipe: str = MINHASH,
+    recipe: str | None = MINHASH,
     parts: int = 3,
     **options: Any,
 ) -> dict[str, Any]:
@@ -100,6 +101,23 @@ def test_strings_are_numbered_by_keys(recipe: str, monkeypatch: pytest.MonkeyPat
     score = [float(at * 7919 % 101) for at in range(len(texts))]
     check_equal(DocumentSet.of(texts, names, score=score), recipe=recipe, keep="max:score")
     check_equal(DocumentSet.of(texts, names), DocumentSet.of(texts[:9], names[:9]), recipe=recipe, keep="longest,last")
+
+
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [({}, 99), ({"keep": "longest,last"}, 0), ({"cluster": "components", "links": "all"}, 99)],
+    ids=str,
+)
+def test_pages_are_compared_without_the_lines_of_their_sites(
+    options: dict[str, Any], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them by the lines of all, reference documents and another site with the same page included."""
+    monkeypatch.setattr(plan, "_MAX_BROADCAST", most)
+    pages, gone = site_pages()
+    summary = check_equal(pages, recipe=None, kind="pages", **options)
+    assert (gone, 36) == (summary["removed"], summary["left_out_lines"]["lines"])
+    half = [DocumentSet.of(pages.texts[at::2], pages.ids[at::2]) for at in (0, 1)]
+    check_equal(*half, recipe=None, kind="pages", **options)
 
 
 @pytest.fixture

@@ -273,8 +273,6 @@ def test_a_kind_is_refused_where_it_sets_nothing(tmp_path: Path) -> None:
             refused()
     with pytest.raises(ParameterError, match="None with kind='pages'"):
         nk.dedup([FOLLOW], kind="pages", groups=["a"])
-    with pytest.raises(ParameterError, match="another kind on an engine"):
-        engine_config(None, kind="pages")
     for alone in (
         lambda: nk.compare("a", "b", kind="pages"),
         lambda: nk.contains([FOLLOW], [FOLLOW], kind="pages"),

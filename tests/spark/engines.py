@@ -85,7 +85,7 @@ class Engine:
         documents: DocumentSet,
         reference: DocumentSet | None = None,
         *,
-        recipe: str = MINHASH,
+        recipe: str | None = MINHASH,
         parts: int = 1,
         **options: Any,
     ) -> dict[str, Any]:
@@ -192,3 +192,21 @@ def star_texts(count: int, edits: int, seed: int = 0) -> list[str | None]:
     texts = [centre, *(edit_words(centre, edits, rng, VOCABULARY) for _ in range(count - 1))]
     rng.shuffle(texts)
     return [" ".join(words) for words in texts]
+
+
+def site_pages() -> tuple[DocumentSet, int]:
+    """Return pages of sites, and the number of those that go: texts of another page, in whatever menu."""
+    rng = random.Random(3)
+    menus = ["\n".join(" ".join(rng.choices(VOCABULARY, k=12)) for _ in range(9)) for _ in range(3)]
+    bodies = [" ".join(rng.choices(VOCABULARY, k=40)) for _ in range(28)]
+    # Two sites with one menu, and one with another, whose articles all differ.
+    sites = {f"https://{'aabbcc'[at // 7 * 2]}.org/{at}": f"{menus[at // 14]}\n{bodies[at]}" for at in range(21)}
+    items = "".join(f"<li>{line}" for line in menus[2].split("\n"))
+    sites |= {f"HTTPS://D.org/{at}": f"<!doctype html><ul>{items}</ul><p>{bodies[at]}" for at in range(21, 27)}
+    # Sites of one page, whose menus count.
+    sites |= {"https://e.org/27": f"{menus[0]}\n{bodies[27]}", "https://f.org/0": f"{menus[1]}\n{bodies[0]}"}
+    gone = {"https://d.org/2": f"<p>{bodies[2]} again", "https://c.org/8": f"{menus[1]}\n{bodies[8]} again"}
+    # Copies count once, so five pages of a.org are left.
+    gone |= {f"https://0.org/{at}": sites[f"https://a.org/{at}"] for at in (3, 4)} | {"https://g.org/1": bodies[1]}
+    texts = {**sites, **gone, "https://h.org/": None, "https://i.org/": ""}
+    return DocumentSet.of([*texts.values()], [*texts]), len(gone)

@@ -7,13 +7,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engines import MINHASH, OPTIONS, SIMHASH, DocumentSet, Engine, chain_texts, mixed_texts, star_texts
+from engines import MINHASH, OPTIONS, SIMHASH, DocumentSet, Engine, chain_texts, mixed_texts, site_pages, star_texts
 
 from nearkin.distributed import pairs as unit_pairs
 from nearkin.distributed import plan as plans
 from nearkin.distributed.pairs import choose_tables
-from nearkin.errors import InputError, ParameterError
+from nearkin.errors import InputError, MismatchError, ParameterError
 from nearkin.spark import SparkResult, dedup, hashes
+
+
+@pytest.mark.parametrize("keep", ["first", "longest"])
+def test_pages(engine: Engine, keep: str, tmp_path: Path) -> None:
+    """Also by the sources of a column, with integer ids and reference documents, and from a checkpoint."""
+    pages, gone = site_pages()
+    point = tmp_path / "point"
+    summary = engine.check_equal(pages, recipe=None, kind="pages", keep=keep, checkpoint=point)
+    assert (gone, 36) == (summary["removed"], summary["left_out_lines"]["lines"])
+    resumed = engine.check_equal(pages, recipe=None, kind="pages", keep=keep, checkpoint=point)
+    assert summary["left_out_lines"] == resumed["left_out_lines"]
+    pages.texts[0] = "<p>another text"
+    with pytest.raises(MismatchError, match="not the same"):
+        engine.check_equal(pages, recipe=None, kind="pages", keep=keep, checkpoint=point)
+    numbered = DocumentSet.of(pages.texts[::2], site=pages.ids[::2])
+    engine.check_equal(numbered, DocumentSet.of(pages.texts[1::2]), recipe=None, kind="pages", keep=keep, source="site")
+
 
 WORDS = "word:1|count|xxh3|simhash:64"
 
@@ -98,6 +115,8 @@ def test_other_hashes_are_refused(engine: Engine) -> None:
         dedup(frame, recipe=MINHASH, hashes="text")
     with pytest.raises(ParameterError, match="hashes"):
         dedup(frame, recipe=MINHASH, hashes="nothing")
+    with pytest.raises(ParameterError, match="lines of all pages"):
+        dedup(hashes(frame, recipe=MINHASH), kind="pages", hashes="hashes")
     with pytest.raises(InputError, match="did not compute"):
         dedup(frame.selectExpr("*", "cast(text as binary) as b"), recipe=MINHASH, hashes="b")
 

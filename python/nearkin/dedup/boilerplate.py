@@ -31,6 +31,8 @@ from nearkin.dedup.spill import SpillBuffer
 from nearkin.dedup.summary import LeftOutLine, LeftOutSummary, number_sources
 from nearkin.io import Column
 from nearkin.io.arrow import is_arrow, to_values
+from nearkin.io.html import read_text
+from nearkin.text.batches import iterate_batches
 from nearkin.text.chunking import split
 
 PAGE_DOCUMENTS, PAGE_SHARE = 5, 0.01
@@ -196,6 +198,12 @@ def document_batches(
 # Pages
 
 
+def read_pages(items: Any) -> list[str | None]:
+    """Return texts of which those that begin with a tag are read as HTML, by their main text."""
+    batches: Iterator[Any] = (to_values(each, "texts") if is_arrow(each) else each for each in iterate_batches(items))
+    return [text if text is None else read_text(text) for batch in batches for text in batch]
+
+
 def page_source(name: object) -> str:
     """Return the host of a URL, or the folder of a path; "" for other ids.
 
@@ -238,7 +246,7 @@ def leave_out_lines(
     starts = np.flatnonzero(np.diff(hashes, prepend=~hashes[:1]) | np.diff(own, prepend=own[:1]).astype(np.uint64))
     pages = np.diff(starts, append=len(hashes))
     sizes = np.bincount(source_of[originals], minlength=len(names))
-    frequent = pages >= np.maximum(PAGE_DOCUMENTS, np.ceil(PAGE_SHARE * sizes))[own[starts]]
+    frequent = pages >= min_pages(sizes)[own[starts]]
     starts, pages = starts[frequent], pages[frequent]
     ends = np.searchsorted(own[starts], np.arange(len(names) + 1))
     by_source = [hashes[starts[first:end]] for first, end in pairwise(ends.tolist())]
@@ -257,6 +265,11 @@ def leave_out_lines(
         for at in listed.tolist()
     ]
     return {"lines": len(starts), "first": first_lines}
+
+
+def min_pages(sizes: NDArray[np.int64] | int) -> NDArray[np.int64]:
+    """Return the number of pages from which on a line is left out, for the number of pages of each source."""
+    return np.asarray(np.maximum(PAGE_DOCUMENTS, np.ceil(PAGE_SHARE * sizes)), np.int64)
 
 
 def _sources(documents: HashedDocuments) -> list[str]:

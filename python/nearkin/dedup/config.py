@@ -716,8 +716,6 @@ def engine_config(recipe: Recipe | str | None, **args: Any) -> DedupConfig:
     if containment and args.get("radius") is None:
         allowed = "jaccard, indel or words on an engine; nearkin.dedup has containment"
         raise bad_parameter(containment[0], "'containment'", allowed)
-    if args.get("kind") == "pages":
-        raise bad_parameter("kind", "'pages'", "another kind on an engine; nearkin.dedup counts the lines of all pages")
     if args.get("keep") == "none":
         raise bad_parameter("keep", "'none'", "a rule that keeps one document on an engine; nearkin.dedup has none")
     if recipe is not None or args.get("kind") is None:

@@ -15,14 +15,14 @@ bytes of arrays, an id, and the search index of the kept ones; large arrays are 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from nearkin.dedup.boilerplate import LineCounts, count_sound, leave_out_lines
+from nearkin.dedup.boilerplate import LineCounts, count_sound, leave_out_lines, read_pages
 from nearkin.dedup.candidates import MinHashCandidates
 from nearkin.dedup.checkpoint import HashLog, JobCheckpoint, describe_job, open_checkpoint
 from nearkin.dedup.config import DedupConfig, DedupOptions, parse_shrink_to
@@ -47,10 +47,9 @@ from nearkin.index.hamming import HammingIndex
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.arrow import is_arrow, to_values
-from nearkin.io.html import read_text
 from nearkin.progress import Progress, ShowProgress, ignore_progress, mark_reference, reporting
 from nearkin.recipe import Recipe
-from nearkin.text.batches import Texts, iterate_batches
+from nearkin.text.batches import Texts
 from nearkin.text.idf import Idf, fit_recipe, is_unfitted
 
 if TYPE_CHECKING:
@@ -385,9 +384,7 @@ def _read_pages(inputs: DedupInputs) -> DedupInputs:
     if isinstance(inputs.texts, Corpus):
         inputs.texts.html = "main"
     elif inputs.texts is not None and not isinstance(inputs.texts, ReferenceProvider):
-        batches: Iterable[Any] = iterate_batches(inputs.texts)
-        texts = [text for batch in batches for text in (to_values(batch, "texts") if is_arrow(batch) else batch)]
-        return replace(inputs, texts=[None if text is None else read_text(text) for text in texts])
+        return replace(inputs, texts=read_pages(inputs.texts))
     return inputs
 
 

@@ -262,6 +262,11 @@ def direct_numbers(ids: Any, order: Sequence[KeepKey], *, reference: bool) -> An
     return ids - NUMBER if reference else ids * (-1 if order[0].by == "last" else 1) + NUMBER
 
 
+def further_columns(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+    """Return the columns source and place, if there are any."""
+    return {name: batch.column(name) for name in ("source", "place") if name in batch.schema.names}
+
+
 @dataclass(frozen=True)
 class Hashing:
     """Options for hashing documents.
@@ -294,37 +299,34 @@ class Hashing:
         Yields
         ------
         RecordBatch
-            id; number (null if it follows from the key); key (null if there are numbers); content (16 bytes); features;
-            length; values; missing (bit i: the document has no value of key i; bit DATES + i: its value is a string
-            with a date; bit 62: no text); source and place.
+            id; number (null if it follows from the key); key (null if there are numbers); content (16 bytes); length;
+            missing (bit i: the document has no value of key i; bit DATES + i: its value is a string with a date; bit
+            62: no text); features; values; source and place.
 
         Raises
         ------
         InputError
             A null id, or one out of range; a value of a key that is neither a number nor a date.
         """
+        for batch in batches:
+            if batch.num_rows:
+                values, features, contents, lengths = self._hashes(batch)
+                hashes = {"features": features.astype(np.int64), "values": pack_values(values)}
+                yield self._document_rows(batch, contents, lengths, **hashes)
+
+    def _document_rows(
+        self, batch: pa.RecordBatch, contents: NDArray[np.uint64], lengths: NDArray[np.uint64], **columns: Any
+    ) -> pa.RecordBatch:
+        """Return the rows of documents, with these columns of their texts."""
         import pyarrow as pa
 
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            values, features, contents, lengths = self._hashes(batch)
-            ids = batch.column("id")
-            self._check_ids(ids)
-            number, key, missing = self._numbers_or_keys(batch, lengths)
-            missing |= batch.column("text").is_null().to_numpy(zero_copy_only=False).astype(np.int64) << 62
-            columns = {
-                "id": ids,
-                "number": number,
-                "key": key,
-                "content": pack_values(contents.reshape(-1, 2)),
-                "features": pa.array(features.astype(np.int64)),
-                "length": pa.array(lengths.astype(np.int64)),
-                "values": pack_values(values),
-                "missing": pa.array(missing),
-            }
-            columns |= {name: batch.column(name) for name in ("source", "place") if name in batch.schema.names}
-            yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+        ids = batch.column("id")
+        self._check_ids(ids)
+        number, key, missing = self._numbers_or_keys(batch, lengths)
+        missing |= batch.column("text").is_null().to_numpy(zero_copy_only=False).astype(np.int64) << 62
+        cells = {"id": ids, "number": number, "key": key, "content": pack_values(contents.reshape(-1, 2))}
+        cells |= {"length": pa.array(lengths.astype(np.int64)), "missing": missing, **columns}
+        return pa.RecordBatch.from_pydict(cells | further_columns(batch))
 
     def _hashes(self, batch: pa.RecordBatch) -> tuple[Values, NDArray[Any], NDArray[np.uint64], NDArray[np.uint64]]:
         """Return values, features, contents and lengths."""

@@ -16,7 +16,7 @@ import numpy as np
 from nearkin.dedup.config import DedupConfig
 from nearkin.distributed.documents import TASK_ROWS, num_tasks
 from nearkin.distributed.frames import PLACE, Part, Partition, Stages, TaskFrame, Tasks, sql_schema
-from nearkin.distributed.plan import Plan, union
+from nearkin.distributed.plan import SIDES, Plan, union
 from nearkin.io.frames import text_column
 from nearkin.progress import Progress
 
@@ -79,27 +79,27 @@ class TableJob(Plan):
 
     def run(self, new: Source, reference: Source | None) -> None:
         """Hash the documents of blocks, and run all stages."""
-        hashed, texts = [self._hash(new, 0)], [self._read(new, 0)]
-        if reference is not None:
-            first = len(new.blocks)
-            hashed.append(self._hash(reference, first))
-            texts.append(self._read(reference, first))
-        self.use(*hashed, texts=union(texts))
+        sources = [(new, 0)] if reference is None else [(new, 0), (reference, len(new.blocks))]
+        hashed, texts = [self._hash(*each) for each in sources], union([self._read(*each) for each in sources])
+        if self.pages:
+            hashed, texts = self.hash_pages([rows.persist() for rows in hashed], [", place bigint"] * len(hashed))
+        for at, name in enumerate(SIDES[: len(hashed)]):
+            if not self.pages:
+                hashed[at] = self.checkpoint.frame(name, hashed[at].persist)
+            self.count_documents(hashed[at], new.id, reference=at > 0)
+        self.use(*hashed, texts=texts)
 
-    def use(self, new: TaskFrame, reference: TaskFrame | None = None, *, texts: TaskFrame) -> None:
+    def use(self, *sides: TaskFrame, texts: TaskFrame) -> None:
         """Run all stages on documents that are hashed and counted; the place of `texts` tells their part."""
         count = max(len(texts.parts), num_tasks(self.counts["documents"] + self.counts["older"], TASK_ROWS))
-        documents = self.number(new, reference).repartition(count, "number").persist()
+        documents = self.number(*sides).repartition(count, "number").persist()
         partition = Partition(("place",), len(texts.parts), by_place=True)
         self.search(documents, TaskFrame(self.tasks, texts.select("place", "text").parts, partition))
 
     def _hash(self, source: Source, first: int) -> TaskFrame:
-        older = first > 0
         names = (source.text, source.id, *(by.column for by in self.config.order))
-        rows = partial(self.hash, self._read(source, first), names, ", place bigint", reference=older)
-        hashed: TaskFrame = self.checkpoint.frame("older" if older else "documents", rows)
-        self.count_documents(hashed, source.id, reference=older)
-        return hashed
+        rows: TaskFrame = self.hash(self._read(source, first), names, ", place bigint", reference=first > 0)
+        return rows
 
     def _read(self, source: Source, first: int) -> TaskFrame:
         """Return the documents of blocks, which are numbered from `first` on."""

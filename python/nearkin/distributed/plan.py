@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from nearkin.dedup.boilerplate import PAGE_DOCUMENTS
 from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
 from nearkin.dedup.config import DedupConfig
 from nearkin.distributed.decision import Decision
@@ -34,7 +35,6 @@ from nearkin.distributed.documents import (
     DATES,
     TASK_BYTES,
     TASK_ROWS,
-    Hashing,
     Numbers,
     Ranges,
     Selection,
@@ -47,6 +47,20 @@ from nearkin.distributed.documents import (
     value_dtype,
 )
 from nearkin.distributed.links import COUNTS, LONG, Blocks, Verification, num_blocks, num_long_blocks
+from nearkin.distributed.pages import (
+    FREQUENT,
+    LINES,
+    PAGES,
+    LineTexts,
+    PageHashing,
+    content_words,
+    first_lines,
+    frequent_lines,
+    later_copies,
+    site_lines,
+    sort_lines,
+    without_lines,
+)
 from nearkin.distributed.pairs import (
     MAX_BUCKET,
     MAX_FIRST,
@@ -79,6 +93,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from nearkin.dedup.summary import LeftOutSummary
+
 Rows = Any
 """A DataFrame, or a `frames.TaskFrame`."""
 
@@ -107,6 +123,8 @@ _MAX_ROUNDS = 60
 _MANY = 1 << 20
 """Documents whose texts take longer to read than another stage."""
 _HASHED = "content", "features", "length", "`values`"
+SIDES = "documents", "older"
+"""Names of stages with new and with reference documents."""
 _NO_HASHES = "bigint(null) AS length", "binary(null) AS values", "binary(null) AS content"
 
 
@@ -125,12 +143,10 @@ class Persisted(Protocol):
         """Return the rows of a stage that is done."""
 
 
-def hashed_schema(id_type: str) -> str:
-    """Return the columns of hashed documents."""
-    return (
-        f"id {id_type}, number bigint, key binary, content binary, features bigint, length bigint, values binary, "
-        "missing bigint"
-    )
+def hashed_schema(id_type: str, *, pages: bool = False) -> str:
+    """Return the columns of hashed documents, or those of pages that are not hashed yet."""
+    hashes = "text string, site string" if pages else "features bigint, values binary"
+    return f"id {id_type}, number bigint, key binary, content binary, length bigint, missing bigint, {hashes}"
 
 
 def hashed_source(config: DedupConfig) -> Any:
@@ -144,6 +160,13 @@ def count_passes(pairs: int, documents: int, document_bytes: int) -> int:
     """Return the number of passes in which an engine that keeps documents of pairs in memory verifies pairs."""
     sent = pairs + min(pairs, documents)
     return min(max(-(-sent * document_bytes // PASS_BYTES), 1), MAX_PASSES)
+
+
+def _both_sides(sides: Sequence[Rows], *columns: str) -> Rows:
+    """Return columns of new documents and of reference documents, with their column `older`."""
+    flags = "false AS older", "true AS older"
+    names = [[flag if name == "older" else name for name in columns] for flag in flags]
+    return union([rows.selectExpr(*each) for rows, each in zip(sides, names, strict=False)])
 
 
 def union(frames: Sequence[Rows]) -> Rows:
@@ -207,6 +230,10 @@ class Plan:
         self.dtype = value_dtype(self.source)
         self.equal = float(config.candidate_source.equal)
         self.counts: dict[str, int] = {"older": 0}
+        self.pages = config.kind == "pages"
+        # Texts that are read again have this content hash.
+        self.compared = "compared" if self.pages else "content"
+        self.left_out: LeftOutSummary | None = None
 
     def search(self, documents: Rows, texts: Rows) -> None:
         """Run all stages from hashed to removed documents.
@@ -261,8 +288,60 @@ class Plan:
         reference : bool
             True for reference documents.
         """
-        hashing = Hashing(self.source, tuple(self.config.order), self.id_type == "bigint", reference, names, hashes)
-        return rows.mapInArrow(hashing.rows, hashed_schema(self.id_type) + further)
+        hashing = self._hashing(names, hashes, reference=reference)
+        stage = hashing.pages if self.pages else hashing.rows
+        return rows.mapInArrow(stage, hashed_schema(self.id_type, pages=self.pages) + further)
+
+    def _hashing(self, names: tuple[str, ...], hashes: str = "", *, reference: bool = False) -> PageHashing:
+        return PageHashing(self.source, tuple(self.config.order), self.id_type == "bigint", reference, names, hashes)
+
+    def hash_pages(self, sides: Sequence[Rows], further: Sequence[str]) -> tuple[list[Rows], Rows]:
+        """Hash pages without the frequent lines of their sites; return the documents of each side, and all texts.
+
+        Parameters
+        ----------
+        sides : sequence of rows
+            What `hash` returned for new documents, and for reference documents if there are some.
+        further : sequence of str
+            Further columns of each side, with their types.
+        """
+        lines, stage = self._find_lines(sides), self._hashing(("", "")).hashed
+        schemas = [f"{hashed_schema(self.id_type)}, compared binary{each}" for each in further]
+        joined = [lines.join(rows, "site", "right") for rows in sides]
+        stages = [partial(rows.mapInArrow, stage, schema) for rows, schema in zip(joined, schemas, strict=True)]
+        hashed = [self.checkpoint.frame(name, build) for name, build in zip(SIDES, stages, strict=False)]
+        types = {"number": "bigint", "id": self.id_type, "older": "boolean", "place": "bigint"}
+        columns = ", ".join(f"{name} {types[name]}" for name in self.text_key)
+        texts = lines.join(_both_sides(sides, *self.text_key, "site", "text"), "site", "right")
+        return hashed, texts.mapInArrow(without_lines, f"{columns}, text string")
+
+    def _find_lines(self, sides: Sequence[Rows]) -> Rows:
+        """Return site, lines (those that are frequent in it), and list the first ones for the summary."""
+        point, pages = self.checkpoint, _both_sides(sides, "id", "older", "site", "text")
+        contents, tasks = _both_sides(sides, "content", "older", "id"), num_tasks(pages.count(), TASK_ROWS)
+        words = f"first bigint, second bigint, older boolean, id {self.id_type}"
+        contents = contents.mapInArrow(content_words, words).repartition(tasks, "first")
+        copies = point.frame("page-copies", lambda: contents.mapInArrow(later_copies, words))
+        copies = self.broadcast(copies.selectExpr("id", "older", "true AS is_copy"), point.done["page-copies"])
+        own = copies.join(pages, ["id", "older"], "right").where("is_copy is null").select("site", "text")
+        rows = own.mapInArrow(site_lines, LINES).groupBy("site", "line").agg({"documents": "sum"})
+        rows = rows.toDF("site", "line", "documents").where(f"documents >= {PAGE_DOCUMENTS} or line == {PAGES}")
+        rows = rows.repartition(tasks, "site").mapInArrow(frequent_lines, FREQUENT)
+        frequent = point.frame("frequent-lines", lambda: rows)
+        first = sort_lines(frequent.mapInArrow(first_lines, LINES).toArrow())
+        listed = LineTexts(first["site"], to_integers(first["line"]))
+        texts = pages.select("site", "text").mapInArrow(listed.rows, "line bigint, text string").distinct().toArrow()
+        by_hash = dict(zip(*(to_values(texts[name]) for name in ("line", "text")), strict=True))
+        self.left_out = {
+            "lines": sum_rows(frequent, count="count")["count"],
+            "first": [
+                {"line": by_hash[row["line"]], "source": row["site"], "documents": row["documents"]}
+                for row in to_values(first)
+            ],
+        }
+        # Tables of texts stay where they are.
+        count = 0 if "place" in self.text_key else self.left_out["lines"]
+        return self.broadcast(frequent.select("site", "lines"), count)
 
     def count_documents(self, rows: Rows, id: str, *, reference: bool) -> None:
         """Count hashed documents, and check their dates and ids, whose column in the input is `id`."""
@@ -287,13 +366,11 @@ class Plan:
             repeated = sorted(zip(*sizes.to_pydict().values(), strict=True))[:3]
             raise repeated_ids_error(f"ids{' of against' * reference}", id, repeated)
 
-    def number(self, new: Rows, reference: Rows | None) -> Rows:
+    def number(self, *sides: Rows) -> Rows:
         """Return all hashed documents, numbered by their keys unless numbers follow from ids."""
         names = ["id", *(name for name in self.text_key if name not in ("id", "older", "number")), *_HASHED]
-        columns = [*names, "number", "key"]
-        documents = new.selectExpr(*columns, "false AS older")
-        if reference is not None:
-            documents = documents.union(reference.selectExpr(*columns, "true AS older"))
+        names += [self.compared] if self.pages else []
+        documents = _both_sides(sides, *names, "number", "key", "older")
         if self.direct:
             return documents
         total = self.counts["documents"] + self.counts["older"]
@@ -411,7 +488,7 @@ class Plan:
 
     def _member_documents(self, members: Rows) -> Rows:
         """Return what the comparison of members needs of their documents."""
-        names = list(dict.fromkeys(["number", *self.text_key, "length", "`values`", "content"]))
+        names = list(dict.fromkeys(["number", *self.text_key, "length", "`values`", self.compared]))
         numbers = self.distinct(members.select("number"), self.counts["members"])
         return numbers.join(self.documents.selectExpr(*names), "number").selectExpr(*names)
 
@@ -505,7 +582,9 @@ class Plan:
         ends = self.broadcast(ends.distinct(), 2 * count, integers=True)
         compared = ends.join(documents, "number")
         document = "block", "number AS left", "bigint(null) AS right"
-        rows = compared.selectExpr(*document, "length", "`values`", "content", "string(null) AS text")
+        rows = compared.selectExpr(
+            *document, "length", "`values`", f"{self.compared} AS content", "string(null) AS text"
+        )
         rows = rows.union(placed.selectExpr("block", "left", "right", *_NO_HASHES, "string(null) AS text"))
         if config.comparison is not None:
             names = ends

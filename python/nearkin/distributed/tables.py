@@ -312,4 +312,7 @@ def summarize(job: Plan, clusters: Rows) -> tuple[Summary, list[str]]:
     sizes = clusters.groupBy("cluster").agg({"id": "count"}).toDF("cluster", "n")
     [largest] = to_values(sizes.groupBy().agg({"n": "max"}).toDF("n").toArrow()["n"])
     counted = (sizes.count(), largest or 0), job.count_work(), job.counts["removals"]
-    return summarize_job(job.config, job.counts, reasons, *counted)
+    summary, warnings = summarize_job(job.config, job.counts, reasons, *counted)
+    if job.left_out is not None:
+        summary["left_out_lines"] = job.left_out
+    return summary, warnings

@@ -18,7 +18,8 @@ from nearkin.distributed.documents import (
     direct_numbers,
     is_direct,
 )
-from nearkin.distributed.plan import Plan
+from nearkin.distributed.pages import main_texts
+from nearkin.distributed.plan import SIDES, Plan
 from nearkin.errors import InputError, MismatchError, bad_parameter, check_name, mismatch
 from nearkin.progress import Progress
 from nearkin.spark.columns import check_text, column_type
@@ -34,9 +35,9 @@ from nearkin.spark.engine import (
     spark_session,
 )
 
-_LAYOUT = 5
+_LAYOUT = 6
 """Version of the columns and passes of stages: 2 has no texts in the first one, 3 has larger parts of buckets, 4 finds
-texts by number if numbers follow from ids, 5 lists the files of stages."""
+texts by number if numbers follow from ids, 5 lists the files of stages, 6 has hashes behind other columns."""
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _NUMBERS = (*_INTEGERS, "float", "double", "string", "date", "timestamp", "timestamp_ntz", "boolean")
 
@@ -73,9 +74,17 @@ class SparkJob(Plan):
 
     def run(self) -> None:
         """Run all stages up to the removed documents."""
-        new = self._hash(self.df, "documents")
-        reference = None if self.against is None else self._hash(self.against, "older")
-        self.search(self.number(new, reference), self._read_texts())
+        frames = [frame for frame in (self.df, self.against) if frame is not None]
+        sides, texts = list(map(self._hash, frames, SIDES)), self._read_texts()
+        if self.pages:
+            sides, texts = self.hash_pages(sides, [self._source_type(name) for name in SIDES[: len(sides)]])
+        for rows, name in zip(sides, SIDES, strict=False):
+            self.count_documents(rows, self.id, reference=name == "older")
+        self.search(self.number(*sides), texts)
+
+    def _source_type(self, name: str) -> str:
+        """Return the column of sources of a stage, with its type."""
+        return "" if self.source_column is None or name == "older" else ", source string"
 
     # Checks
 
@@ -95,6 +104,9 @@ class SparkJob(Plan):
             check_text(self.against, self.text, "against")
             kinds.append(column_type(self.against, self.id, "against"))
         if self.hashes is not None:
+            if self.config.kind == "pages":
+                allowed = "None with kind='pages', whose hashes depend on the lines of all pages"
+                raise bad_parameter("hashes", repr(self.hashes), allowed)
             with_hashes = [
                 frame for frame in (self.df, self.against) if frame is not None and self.hashes in frame.columns
             ]
@@ -121,7 +133,7 @@ class SparkJob(Plan):
             config.recipe.digest,
             repr(sorted(config.candidate_source.summary().items(), key=str)),
             repr(options),
-            repr((config.links, self.text, self.id, self.source_column, self.hashes)),
+            repr((config.kind == "pages", config.links, self.text, self.id, self.source_column, self.hashes)),
             repr(self.df.dtypes),
             repr(None if against is None else against.dtypes),
         ]
@@ -132,33 +144,28 @@ class SparkJob(Plan):
     def _hash(self, frame: DataFrame, name: str) -> DataFrame:
         """Hash documents, or reference documents."""
         F, order, older = self.F, self.config.order, name == "older"
-        columns, further = self._text_columns(), ""
+        columns, further = self._text_columns(), self._source_type(name)
         if not older:
             columns += [F.col(quote(by.column)).alias(f"key{at}") for at, by in enumerate(order) if by.column]
-        if self.source_column is not None and not older:
-            columns.append(F.col(quote(self.source_column)).cast("string").alias("source"))
-            further = ", source string"
+        if further:
+            columns.append(F.col(quote(str(self.source_column))).cast("string").alias("source"))
         if self.hashes in frame.columns:
             columns.append(F.col(quote(str(self.hashes))).alias("hashes"))
         names = (self.text, self.id, *(by.column for by in order))
         rows = frame.select(*columns)
-        hashed = self._hash_stage(
-            frame, name, lambda: self.hash(rows, names, further, str(self.hashes), reference=older)
-        )
-        self.count_documents(hashed, self.id, reference=older)
-        return hashed
+        return self._hash_stage(frame, name, lambda: self.hash(rows, names, further, str(self.hashes), reference=older))
 
     def _hash_stage(self, frame: DataFrame, name: str, build: Callable[[], DataFrame]) -> DataFrame:
-        """Run a stage that hashes documents; if an earlier call ran it, check that the documents are the same."""
+        """Run a stage that reads documents; if an earlier call ran it, check that the documents are the same."""
         import pyarrow as pa
 
-        point, done = self.checkpoint, name in self.checkpoint.done
-        names = self._columns(name)
+        point, stage, names = self.checkpoint, f"{name}-pages" if self.pages else name, self._columns(name)
+        done = stage in point.done
         if self.resumable:
             with raise_engine_errors():
                 checksum = _checksum(frame, names)
             stored = point.table(f"{name}-columns", "rows bigint, sum bigint", lambda: pa.Table.from_pylist([checksum]))
-        hashed = point.frame(name, build)
+        hashed = point.frame(stage, build)
         if not done:
             # Texts and kept rows are read from the frame again, by id; random ids would be others.
             with raise_engine_errors():
@@ -205,7 +212,9 @@ class SparkJob(Plan):
 
     def _contents(self, frame: DataFrame) -> dict[str, int]:
         """Return a checksum of ids and contents."""
-        rows = frame.select(*self._text_columns()).mapInArrow(content_rows, f"id {self.id_type}, content binary")
+        rows = frame.select(*self._text_columns())
+        rows = rows.mapInArrow(main_texts, f"id {self.id_type}, text string") if self.pages else rows
+        rows = rows.mapInArrow(content_rows, f"id {self.id_type}, content binary")
         return _checksum(_hex_contents(rows), ["id", "content"])
 
     def _columns(self, name: str) -> list[str]:

@@ -22,7 +22,7 @@ summary of which k - 1 counters find all elements above n / k; here k is `KEPT_L
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,9 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.dedup.boilerplate import (
-    PAGE_DOCUMENTS,
-    PAGE_SHARE,
     distinct_lines,
+    min_pages,
     named_source,
     page_source,
     without_lines_by_source,
@@ -41,9 +40,6 @@ from nearkin.dedup.candidates import CandidateSource
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.summary import number_sources
 from nearkin.io import Column
-from nearkin.io.arrow import is_arrow, to_values
-from nearkin.io.html import read_text
-from nearkin.text.batches import iterate_batches
 
 KEPT_LINES, MAX_LINES = 2048, 4096
 """Lines of a site that a reduction leaves at most, and lines above which there is one."""
@@ -114,13 +110,7 @@ class SiteLines:
 
     def frequent(self) -> NDArray[np.uint64]:
         """Return the hashes of the lines without which the pages of the site are compared, ascending."""
-        return self.hashes[self.counts >= max(PAGE_DOCUMENTS, PAGE_SHARE * self.pages)]
-
-
-def read_pages(items: Any) -> list[str | None]:
-    """Return texts of which those that begin with a tag are read as HTML, by their main text."""
-    batches: Iterator[Any] = (to_values(each, "texts") if is_arrow(each) else each for each in iterate_batches(items))
-    return [text if text is None else read_text(text) for batch in batches for text in batch]
+        return self.hashes[self.counts >= min_pages(self.pages)]
 
 
 def site_names(ids: Sequence[object], columns: Sequence[Mapping[str, Any]] | None) -> list[str]:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearkin.dedup.boilerplate import read_pages
 from nearkin.dedup.candidates import (
     CandidateSource,
     DigestCandidates,
@@ -91,7 +92,7 @@ from nearkin.store.filesystem import check_local_fs, new_store_folder
 from nearkin.store.kinds import StoreSettings, make_settings, read_settings, repair_files
 from nearkin.store.kinds.base import Kind, StoreConfig, StoreVerify, TextRule, corrupt_file
 from nearkin.store.kinds.texts import LoadTexts, check_texts, feature_hashes, read_queries
-from nearkin.store.lines import PageBatch, read_pages, site_names
+from nearkin.store.lines import PageBatch, site_names
 from nearkin.store.log import (
     LOG_NAME,
     Log,
