@@ -389,6 +389,26 @@ def test_blocks_are_of_about_one_size() -> None:
         assert counts.min() > 0
 
 
+def test_texts_of_dense_pairs_are_sent_to_few_blocks() -> None:
+    """Blocks are then those of a grid; with few pairs of a document they are by the later one."""
+    left, right = NUMBER + np.stack(np.triu_indices(1_000, 1))
+    counts = {"characters": 3_400_000, "documents": 1_000, "older": 0, "searched": 1_000}
+    blocks = Blocks.of(len(left), counts)
+    assert (100, 10) == (blocks.count, blocks.columns)
+    assert 1 == Blocks.of(8_000, counts).columns
+
+    def texts(blocks: Blocks) -> int:
+        """Return the number of texts that are sent."""
+        rows = read_rows(
+            blocks.rows(iter([pa.RecordBatch.from_arrays([pa.array(left), pa.array(right)], ["left", "right"])]))
+        )
+        assert max(np.bincount(rows["block"])) < 3 * len(left) / 100
+        return len({*zip(rows["block"], rows["left"], strict=True), *zip(rows["block"], rows["right"], strict=True)})
+
+    assert texts(blocks) < 20_000
+    assert texts(Blocks(100)) > 50_000
+
+
 @pytest.mark.parametrize("how", ["inner", "left", "right", "left_semi", "left_anti"])
 @pytest.mark.parametrize("small", [0, 1])
 def test_a_side_that_all_tasks_get_is_joined_once(how: str, small: int) -> None:

@@ -523,9 +523,9 @@ class Stages:
         self.done: dict[str, int] = {}
         self._frames: dict[str, TaskFrame] = {}
 
-    def frame(self, name: str, build: Callable[[], TaskFrame]) -> TaskFrame:
-        """Run a stage, and return its rows."""
-        self._report(name, len(self.done), None)
+    def frame(self, name: str, build: Callable[[], TaskFrame], work: int | None = None) -> TaskFrame:
+        """Run a stage, and return its rows; report the work that is known before."""
+        self._report(name, len(self.done) if work is None else 0, work)
         rows = build().persist()
         self.done[name] = rows.count()
         rows = self._frames[name] = rows.coalesce(num_tasks(self.done[name], TASK_ROWS))

@@ -1,7 +1,9 @@
 """Candidate pairs and the documents that they need → links; links → removed documents, on the driver.
 
 **Verification.** Pairs are in blocks by their later document, whose texts are sent once per block. A document that is
-earlier in many pairs is sent to each block once, so no block is larger than its documents and their candidates. Pairs
+earlier in many pairs is sent to each block once, so no block is larger than its documents and their candidates. If the
+documents of B blocks have more than 2 √B pairs each, blocks are those of a grid, by the later document and the earlier
+one: a text is then sent to √B of them. Pairs
 with a long document have blocks of their own, whose number follows from their characters, and are spread over them one
 by one.
 
@@ -12,6 +14,7 @@ are not needed here. Memory: 24 bytes per link, and 40 per document of a link.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -83,18 +86,32 @@ class Blocks:
     ----------
     count : int
         Number of blocks, for pairs by their later document.
+    columns : int, default 1
+        Number of blocks for each group of later documents, by the earlier one; it divides `count`.
     long : int, default 0
         Number of further blocks, for pairs with `is_long`, which are spread one by one.
     """
 
     count: int
+    columns: int = 1
     long: int = 0
+
+    @classmethod
+    def of(cls, pairs: int, counts: Mapping[str, int]) -> Blocks:
+        """Choose the blocks of pairs; `counts` are those of `num_blocks`, and `searched` documents."""
+        count = num_blocks(pairs, counts)
+        side = math.isqrt(count)
+        if 2 * side >= min(pairs // max(counts["searched"], 1), count):
+            return cls(count)
+        return cls(count // side * side, side)
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Add the block of each pair (left, right, and is_long if there are long ones)."""
         for batch in batches:
             left, right = (to_integers(batch.column(name)) for name in ("left", "right"))
-            block = (scramble(right) % np.uint64(self.count)).astype(np.int64)
+            groups = (right, self.count // self.columns), (left, self.columns)
+            row, column = ((scramble(side) % np.uint64(count)).astype(np.int64) for side, count in groups)
+            block = row * self.columns + column
             if self.long:
                 at = np.flatnonzero(batch.column("is_long").to_numpy(zero_copy_only=False))
                 pair = left[at] ^ scramble(right[at]).view(np.int64)
@@ -150,14 +167,17 @@ class Verification:
         is_pair = table.column("right").is_valid()
         documents = _Block.of(table.filter(pa.compute.invert(is_pair)), self.dtype, texts=self.comparison is not None)
         pairs = table.select(["left", "right"]).filter(is_pair)
-        # Several units may propose the same pair.
-        both = np.unique(np.stack([to_integers(pairs.column(name)) for name in ("right", "left")], axis=1), axis=0)
+        sides = [documents.find(to_integers(pairs.column(name))) for name in ("left", "right")]
         del table, pairs
+        # The documents of the inner loop are the fewer ones, so that they stay in the cache.
+        outer, inner = sorted((0, 1), key=lambda at: -len(np.unique(sides[at])))
+        # Several units may propose the same pair.
+        keys = np.unique(sides[outer] * len(documents.numbers) + sides[inner])
         counts = dict.fromkeys(COUNTS, 0)
         cache = None if self.comparison is None else self.comparison.cache(_CACHE_BYTES)
-        for start in range(0, len(both), _PAIRS):
-            right, left = both[start : start + _PAIRS].T
-            yield from self._links(documents, left, right, cache, counts)
+        for start in range(0, len(keys), _PAIRS):
+            rows = np.divmod(keys[start : start + _PAIRS], len(documents.numbers))
+            yield from self._links(documents, rows[outer], rows[inner], cache, counts)
         types = {"left": pa.int64(), "right": pa.int64(), "similarity": pa.float64(), "distance": pa.int64()}
         nulls = {name: pa.nulls(1, kind) for name, kind in types.items()}
         yield from to_batches({**nulls, **{name: pa.array([counts[name]]) for name in COUNTS}})
@@ -167,34 +187,31 @@ class Verification:
     ) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        sides = documents.find(left), documents.find(right)
         if not self.all_match:
-            values = documents.values[sides[0]], documents.values[sides[1]]
+            values = documents.values[left], documents.values[right]
             proposed = self.source.are_candidates(*values)  # type: ignore[attr-defined]
             if isinstance(self.source, FilteredCandidateSource):
                 proposed &= self.source.are_likely(*values)
-            sides = sides[0][proposed], sides[1][proposed]
-        counts["candidates"] += len(sides[0])
-        values = documents.values[sides[0]], documents.values[sides[1]]
-        similarity = self.source.similarities(*values)
-        matched = np.ones(len(similarity), bool)
-        if cache is not None:
-            similarity, differ = self._compare(documents, *sides, cache)
+            left, right = left[proposed], right[proposed]
+        counts["candidates"] += len(left)
+        if cache is None:
+            similarity = self.source.similarities(documents.values[left], documents.values[right])
+        else:
+            similarity, differ = self._compare(documents, left, right, cache)
             similar = similarity >= self.threshold
             counts["verified"] += len(similarity)
             counts["skipped"] += int(np.isnan(similarity).sum())
             counts["differing"] += int((similar & differ).sum())
             if not self.all_match:
                 matched = similar & ~differ
-        distance = self.source.distances(*values)
+                left, right, similarity = left[matched], right[matched], similarity[matched]
         columns = {
-            "left": documents.numbers[sides[0][matched]],
-            "right": documents.numbers[sides[1][matched]],
-            "similarity": pa.array(similarity[matched], from_pandas=True),
-            "distance": distance[matched],
+            "left": documents.numbers[left],
+            "right": documents.numbers[right],
+            "similarity": pa.array(similarity, from_pandas=True),
+            "distance": self.source.distances(documents.values[left], documents.values[right]),
         }
-        zeros = dict.fromkeys(COUNTS, np.zeros(int(matched.sum()), np.int64))
-        yield from to_batches({**columns, **zeros})
+        yield from to_batches(columns | dict.fromkeys(COUNTS, np.zeros(len(left), np.int64)))
 
     def _compare(
         self, documents: _Block, left: Numbers, right: Numbers, cache: TextCache
@@ -207,10 +224,33 @@ class Verification:
             if len(missing):
                 cache.shrink()
                 cache.add(missing, documents.texts.take(missing.astype(np.int64)))  # type: ignore[union-attr]
-            similarity[start:end] = cache.similarities(*sides, left_out=True)
+            similarity[start:end] = self._similarities(cache, *sides)
             if self.comparison is not None and self.comparison.differ:
                 differ[start:end] = cache.which_differ(*sides)
         return similarity, differ
+
+    def _similarities(
+        self, cache: TextCache, left: NDArray[np.uint32], right: NDArray[np.uint32]
+    ) -> NDArray[np.float64]:
+        """Return similarities; 0 for pairs that are found to be below the threshold before all of it is computed."""
+        comparison, n = self.comparison, len(left)
+        if comparison is None or comparison.measure != "jaccard" or comparison.differ or self.all_match:
+            return cache.similarities(left, right, left_out=True)
+        # Most documents of boilerplate match none, so each is compared up to its first match, and then with the rest.
+        runs = [np.flatnonzero(np.append(True, side[1:] != side[:-1])) for side in (left, right)]
+        (starts, outer, inner) = (runs[0], left, right) if len(runs[0]) <= len(runs[1]) else (runs[1], right, left)
+        offsets, owner = np.append(starts, n), np.repeat(np.arange(len(starts)), np.diff(starts, append=n))
+        documents, similarity = outer[starts], np.zeros(n)
+        by, first, *_ = cache.first_matches(
+            documents=documents, offsets=offsets, candidates=inner, threshold=self.threshold, most=n
+        )
+        matched = np.flatnonzero(inner == by[owner])
+        similarity[matched] = first[owner[matched]]
+        last = np.full(len(starts), n)
+        last[owner[matched]] = matched
+        rest = np.flatnonzero(np.arange(n) > last[owner])
+        similarity[rest] = cache.similarities(left[rest], right[rest], left_out=True)
+        return similarity
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ pairs is fastest.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -46,7 +47,7 @@ from nearkin.distributed.documents import (
     to_integers,
     value_dtype,
 )
-from nearkin.distributed.links import COUNTS, LONG, Blocks, Verification, num_blocks, num_long_blocks
+from nearkin.distributed.links import COUNTS, LONG, Blocks, Verification, num_long_blocks
 from nearkin.distributed.pages import (
     FREQUENT,
     LINES,
@@ -119,6 +120,8 @@ _MAX_BROADCAST = 2_000_000
 """Rows that are sent to every worker, whose hash table of them has about 100 bytes for each."""
 _GROWTH = 4
 """Factor by which the pairs of a document grow from one round to the next."""
+_FEW = 100
+"""Verified pairs for each match, from which on most documents of a bucket match no other and rounds grow faster."""
 _MAX_ROUNDS = 60
 _MANY = 1 << 20
 """Documents whose texts take longer to read than another stage."""
@@ -133,8 +136,8 @@ class Persisted(Protocol):
 
     done: dict[str, int]
 
-    def frame(self, name: str, build: Callable[[], Rows]) -> Rows:
-        """Run a stage unless it is done, and return its rows."""
+    def frame(self, name: str, build: Callable[[], Rows], work: int | None = None) -> Rows:
+        """Run a stage unless it is done, and return its rows; `work` is the number of pairs that it verifies."""
 
     def table(self, name: str, schema: str, build: Callable[[], pa.Table]) -> Rows:
         """The same for rows that the driver builds; `schema` has the SQL types of their columns."""
@@ -572,9 +575,9 @@ class Plan:
     def verified(self, documents: Rows, texts: Rows, pairs: Rows, count: int, *, all_match: bool = False) -> Rows:
         """Return the pairs that match, and rows that count the work."""
         config, key = self.config, list(self.text_key)
-        blocks = Blocks(num_blocks(count, self.counts))
+        blocks = Blocks.of(count, self.counts)
         if config.comparison is not None and self.counts["long"]:
-            pairs, blocks = self._mark_long(documents, pairs, blocks.count)
+            pairs, blocks = self._mark_long(documents, pairs, blocks)
         tasks = blocks.count + blocks.long
         placed = pairs.mapInArrow(blocks.rows, "block bigint, left bigint, right bigint")
         ends = placed.selectExpr("block", "left AS number").union(placed.selectExpr("block", "right AS number"))
@@ -602,7 +605,7 @@ class Plan:
         size = texts // max(documents, 1) + self.dtype.itemsize
         return count_passes(pairs, documents, size) if self.in_memory else 1
 
-    def _mark_long(self, documents: Rows, pairs: Rows, count: int) -> tuple[Rows, Blocks]:
+    def _mark_long(self, documents: Rows, pairs: Rows, blocks: Blocks) -> tuple[Rows, Blocks]:
         """Add is_long, True for pairs with a long document, and return it with the blocks of all pairs."""
         long = documents.where(f"length > {LONG}")
         for side in ("left", "right"):
@@ -610,7 +613,9 @@ class Plan:
             pairs = self.broadcast(own, self.counts["long"]).join(pairs, side, "right")
         pairs = pairs.selectExpr("left", "right", "coalesce(length_left, 0) + coalesce(length_right, 0) AS length")
         characters = sum_rows(pairs, length="length")["length"]
-        return pairs.selectExpr("left", "right", "length > 0 AS is_long"), Blocks(count, num_long_blocks(characters))
+        return pairs.selectExpr("left", "right", "length > 0 AS is_long"), replace(
+            blocks, long=num_long_blocks(characters)
+        )
 
     def _store_texts(self, name: str, numbers: Rows, count: int) -> Rows | None:
         """Write the texts of documents that several stages read, `count` at most; None if the input is as good.
@@ -630,10 +635,11 @@ class Plan:
 
         def build(at: int) -> Rows:
             own = pairs if passes == 1 else pairs.where(f"pmod(right, {passes}) == {at}")
-            return self.verified(documents, texts, own, -(-count // passes), all_match=all_match)
+            return self.verified(documents, texts, own, work, all_match=all_match)
 
         names = [_pass_name(name, passes, at) for at in range(passes)]
-        return union([self.checkpoint.frame(each, partial(build, at)) for at, each in enumerate(names)])
+        work = -(-count // passes)
+        return union([self.checkpoint.frame(each, partial(build, at), work) for at, each in enumerate(names)])
 
     def _run_rounds(self, searched: Rows, texts: Rows, members: Rows, verified: Rows, links: list[Rows]) -> None:
         """Verify pairs that may still change the decision, until there are none."""
@@ -648,17 +654,21 @@ class Plan:
                 return
             pairs = _select_pairs(units).distinct()
             pairs = point.frame(f"pairs-{number}", partial(pairs.join, verified, ["left", "right"], "left_anti"))
-            count = point.done[f"pairs-{number}"]
-            if not count and not units.where(f"kind == {MORE}").limit(1).count():
-                return
+            count, found = point.done[f"pairs-{number}"], 0
+            more = units.where(f"kind == {MORE}").limit(1).count()
             if count:
                 if number == 1 and "texts" not in point.done and self.counts["documents"] >= _MANY:
                     rows = self._store_texts("member-texts", members.select("number"), self.counts["members"])
                     texts = texts if rows is None else rows
                 links.append(self._verify(documents, texts, pairs, count, f"links-{number}"))
                 verified = verified.union(pairs)
-                self._decide(links, f"round-{number}")
-            max_pairs *= _GROWTH
+                found = _select_links(links[-1:]).count()
+                if found:
+                    self._decide(links, f"round-{number}")
+            if not found and not more:
+                # The same documents are kept, and all of their pairs are verified.
+                return
+            max_pairs *= _GROWTH if found * _FEW > count else _GROWTH**3
         raise RuntimeError(f"the decision did not settle in {_MAX_ROUNDS} rounds")
 
     def _decide(self, links: list[Rows], name: str) -> None:

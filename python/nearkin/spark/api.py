@@ -70,7 +70,7 @@ def dedup(
         with the same arguments and documents. None creates a temporary folder on this machine, which works with local
         engines only.
     progress : bool or function, optional
-        As for `nearkin.dedup`, with one call for each stage.
+        As for `nearkin.dedup`, with one call for each stage; the total of those that verify is their number of pairs.
     **options
         The options below.
 

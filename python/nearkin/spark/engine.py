@@ -186,10 +186,10 @@ class Checkpoint:
     digest : str
         Digest of everything that determines the result; a job with another one is refused.
     report : function
-        Called with the name of a stage before it runs.
+        Called with the name of a stage before it runs, and with the number of pairs that it verifies.
     """
 
-    def __init__(self, session: Session, path: str, digest: str, report: Callable[[str], None]) -> None:
+    def __init__(self, session: Session, path: str, digest: str, report: Callable[..., None]) -> None:
         self.session, self.path, self.digest, self._report = session, path.rstrip("/"), digest, report
         self.seconds: dict[str, float] = {}
         self.done: dict[str, int] = {}
@@ -333,12 +333,12 @@ class Checkpoint:
         counted = rows.select("*", F.lit(None).cast("bigint").alias("num_rows")).union(count)
         return counted.mapInArrow(guard.rows, rows.schema)
 
-    def frame(self, name: str, build: Callable[[], DataFrame]) -> DataFrame:
-        """Return the rows of a stage; write them first if it is not done."""
+    def frame(self, name: str, build: Callable[[], DataFrame], work: int | None = None) -> DataFrame:
+        """Return the rows of a stage; write them first if it is not done, after reporting the work that is known."""
         with raise_engine_errors():
             rows = build()
             if name not in self.done:
-                self._report(name)
+                self._report(name, *([] if work is None else [work]))
                 start = time.perf_counter()
                 self._write(rows.write.mode("overwrite").options(**_STAGE_OPTIONS), self._folder(name))
                 self.seconds[name] = time.perf_counter() - start

@@ -66,7 +66,10 @@ class SparkJob(Plan):
         check_workers(self.session)
         self.resumable = checkpoint is not None
         point = Checkpoint(
-            self.session, _checkpoint_folder(checkpoint), self._digest(), lambda stage: report(stage, 0, None)
+            self.session,
+            _checkpoint_folder(checkpoint),
+            self._digest(),
+            lambda stage, work=None: report(stage, 0, work),
         )
         point.check()
         text_key = ("number",) if is_direct(config.order, integer=id_type == "bigint") else ("id", "older")
