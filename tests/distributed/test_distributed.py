@@ -21,11 +21,12 @@ from nearkin._core import soundness
 from nearkin.dedup.candidates import MinHashCandidates
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import BEST, column_key, keep_order, parse_keep
-from nearkin.distributed import documents, frames, pairs
+from nearkin.distributed import decision, documents, frames, pairs
 from nearkin.distributed.documents import NUMBER, pack_values, unpack_values, value_dtype
 from nearkin.distributed.links import Blocks, absorb, components
 from nearkin.errors import InputError
 from nearkin.io import Column
+from nearkin.progress import ignore_progress
 
 MINHASH = nk.Recipe.of(None).with_family("minhash")
 
@@ -423,3 +424,24 @@ def test_a_side_that_all_tasks_get_is_joined_once(how: str, small: int) -> None:
     assert expected.sort_by(order) == joined.toArrow().sort_by(order)
     stays = how == "inner" or (how == "right") == (small == 0)
     assert stays == (joined.partition is None)
+
+
+@pytest.mark.parametrize(
+    ("count", "window", "share"),
+    [(100_000, 1, 2), (9_000, 3, 2), pytest.param(1_000_000, 1, 9, marks=pytest.mark.slow)],
+)
+def test_rounds_on_a_chain_are_bounded(count: int, window: int, share: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Documents that drift match the few before them: without prefixes a chain took a round for every other one."""
+    monkeypatch.setattr(decision, "MAX_DRIVER_LINKS", count // share)
+    steps = np.arange(1, window + 1)
+    left = np.repeat(np.arange(count), window)
+    right = left + np.tile(steps, count)
+    table = pa.table({"left": left, "right": right}).take(np.random.default_rng(0).permutation(len(left)))
+    tasks = frames.LocalTasks()
+    rows = frames.TaskFrame(tasks, [frames.Part((table,))])
+    point = frames.Stages(tasks, ignore_progress)
+    removals = decision.Decision(point, "absorb", "x").removals(rows).toArrow().sort_by("number")
+    expected = absorb(left, right)
+    assert expected.removed.tolist() == removals["number"].to_pylist()
+    assert expected.by.tolist() == removals["by"].to_pylist()
+    assert 2 <= sum(name.startswith("x-links-") for name in point.done) <= 2 + window * share / 0.85

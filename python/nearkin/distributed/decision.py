@@ -13,6 +13,11 @@ sequential maximal independent set and matching are parallel on average", SPAA 2
 most documents are linked to the first one, so two or three rounds leave few links. The representative of a removed
 document is its first kept neighbor, which one join finds afterwards.
 
+Chains are bounded by prefixes: after a round that leaves more than half of its links, the driver also decides the first
+documents, those to which `MAX_DRIVER_LINKS` links lead. All their earlier neighbors are among them. So M links on the
+driver are the end of L links after L / (0.9 M) + log2(L / M) rounds or fewer, whatever the shape of the graph. (Pointer
+jumping needs log2(L) rounds, but only where each document has one earlier neighbor; drifting texts have several.)
+
 **Components.** In each round every document joins the neighbor with the smallest hash, or stays if its own is smaller.
 Links then connect what documents joined. That keeps the components connected, and hashes that differ by round leave a
 constant share of the documents at most, whatever the shape of the graph (Karger, Klein and Tarjan, JACM 1995, for the
@@ -44,6 +49,8 @@ MAX_DRIVER_LINKS = 5_000_000
 """Links that the driver decides: about half a gigabyte."""
 REMOVALS = "number bigint, by bigint"
 """A removed document and its representative."""
+_SAMPLE = 1 << 14
+"""Links that are sampled to find the first ones."""
 _TARGETS = "number bigint, target bigint"
 
 
@@ -92,19 +99,26 @@ class Decision:
     # Absorption
 
     def _absorb(self, links: Rows) -> Rows:
-        rest, removed, at = links, [], 0
-        while not at or rest.count() > MAX_DRIVER_LINKS:
-            at += 1
-            own, rest = self._absorb_first(rest, at)
+        rest, removed, counts = links, [], [links.count()]
+        while len(counts) == 1 or counts[-1] > MAX_DRIVER_LINKS:
+            is_slow = len(counts) > 1 and 2 * counts[-1] > counts[-2]
+            own, rest = self._absorb_first(rest, len(counts), counts[-1] if is_slow else 0)
             removed.append(own)
+            counts.append(rest.count())
         removed.append(self._stage("rest", REMOVALS, lambda: self._decide_on_driver(rest)).select("number"))
         every = reduce(lambda rows, other: rows.union(other), removed)
         return self._frame("removals", lambda: _first_kept(links, every))
 
-    def _absorb_first(self, links: Rows, at: int) -> tuple[Rows, Rows]:
-        """Return the documents that a round removes (number), and the links that it leaves."""
+    def _absorb_first(self, links: Rows, at: int, count: int) -> tuple[Rows, Rows]:
+        """Return the documents that a round removes (number), and the links that it leaves.
+
+        With a `count` of links the driver decides the first documents.
+        """
         left, right = links.select("left").distinct(), links.selectExpr("right AS left").distinct()
         kept = left.join(right, "left", "left_anti")
+        if count and MAX_DRIVER_LINKS:
+            prefix = self._stage(f"kept-{at}", "left bigint", lambda: _keep_first(links, count))
+            kept = kept.union(prefix).distinct()
         removed = links.join(kept, "left").selectExpr("right AS number").distinct()
         removed = self._frame(f"removed-{at}", lambda: removed)
         decided = kept.union(removed.selectExpr("number AS left"))
@@ -209,6 +223,18 @@ def _fetch_links(links: Rows) -> tuple[Numbers, Numbers]:
     table = links.toArrow()
     left, right = (np.asarray(table.column(name), np.int64) for name in ("left", "right"))
     return left, right
+
+
+def _keep_first(links: Rows, count: int) -> pa.Table:
+    """Return the kept ones (left) of the first documents, to which about `MAX_DRIVER_LINKS` of `count` links lead."""
+    import pyarrow as pa
+
+    sample = links.select("right").sample(min(1.0, _SAMPLE / count), seed=1).toArrow()
+    rights = np.sort(to_integers(sample["right"]))
+    last = rights[int(0.9 * MAX_DRIVER_LINKS / count * len(rights))] if len(rights) else 0
+    ends = _fetch_links(links.where(f"right <= {last}"))
+    removed = absorb(*ends).removed
+    return pa.table({"left": np.setdiff1d(np.concatenate(ends), removed)})
 
 
 def _label_on_driver(links: Rows) -> pa.Table:
