@@ -104,7 +104,7 @@ def test_boilerplate_is_compared_as_often_as_on_one_machine() -> None:
     there = summary["verified on one machine"]
     assert 10_000 < there <= summary["verified"] < 1.3 * there
     assert summary["verified"] == sum(work or 0 for work in stages.values())
-    # Pairs are proposed in a few rounds, each of which has more of a document.
+    # Few rounds propose pairs.
     assert 2 == sum(stage.startswith("units-") for stage in stages)
 
 

@@ -199,7 +199,7 @@ def document_batches(
 
 
 def read_pages(items: Any) -> list[str | None]:
-    """Return texts of which those that begin with a tag are read as HTML, by their main text."""
+    """Return texts; those that begin with a tag are read as HTML, by their main text."""
     batches: Iterator[Any] = (to_values(each, "texts") if is_arrow(each) else each for each in iterate_batches(items))
     return [text if text is None else read_text(text) for batch in batches for text in batch]
 
@@ -268,7 +268,7 @@ def leave_out_lines(
 
 
 def min_pages(sizes: NDArray[np.int64] | int) -> NDArray[np.int64]:
-    """Return the number of pages from which on a line is left out, for the number of pages of each source."""
+    """Return the smallest number of pages of a line that is left out, for the number of pages of each source."""
     return np.asarray(np.maximum(PAGE_DOCUMENTS, np.ceil(PAGE_SHARE * sizes)), np.int64)
 
 

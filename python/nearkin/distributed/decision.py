@@ -14,7 +14,7 @@ most documents are linked to the first one, so two or three rounds leave few lin
 document is its first kept neighbor, which one join finds afterwards.
 
 Chains are bounded by prefixes: after a round that leaves more than half of its links, the driver also decides the first
-documents, those to which `MAX_DRIVER_LINKS` links lead. All their earlier neighbors are among them. So M links on the
+documents, the later ends of `MAX_DRIVER_LINKS` links. All their earlier neighbors are among them. So M links on the
 driver are the end of L links after L / (0.9 M) + log2(L / M) rounds or fewer, whatever the shape of the graph. (Pointer
 jumping needs log2(L) rounds, but only where each document has one earlier neighbor; drifting texts have several.)
 
@@ -226,7 +226,7 @@ def _fetch_links(links: Rows) -> tuple[Numbers, Numbers]:
 
 
 def _keep_first(links: Rows, count: int) -> pa.Table:
-    """Return the kept ones (left) of the first documents, to which about `MAX_DRIVER_LINKS` of `count` links lead."""
+    """Return the kept ones (left) of the first documents, the later ends of about `MAX_DRIVER_LINKS` links."""
     import pyarrow as pa
 
     sample = links.select("right").sample(min(1.0, _SAMPLE / count), seed=1).toArrow()

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import content_hashes
-from nearkin.distributed.documents import TASK_ROWS, num_tasks, scramble, to_integers
+from nearkin.distributed.documents import TASK_ROWS, binary_bytes, num_tasks, scramble, to_integers
 from nearkin.errors import OutputError
 from nearkin.progress import Progress
 
@@ -303,6 +303,8 @@ class Partition:
             column = table.column(name)
             if str(column.type).endswith("string"):
                 cells = content_hashes(column)[0].view(np.int64).reshape(-1, 2)[:, 0]
+            elif pa.types.is_binary(column.type):
+                cells = binary_bytes(column).view(np.int64)[::2]  # The first words of content hashes.
             elif pa.types.is_floating(column.type):
                 continue  # Rows that are equal have other columns that are.
             else:

@@ -32,9 +32,7 @@ from nearkin.distributed.documents import (
     pack_values,
     to_batches,
     to_integers,
-    unpack_values,
 )
-from nearkin.distributed.pairs import pack_ranges
 from nearkin.io.arrow import to_values
 from nearkin.text.chunking import split
 
@@ -43,8 +41,6 @@ if TYPE_CHECKING:
 
 LINES = "site string, line bigint, documents bigint"
 """Number of documents of a site with a line; with the line `PAGES` it is that of all its documents."""
-FREQUENT = "site string, lines binary, documents binary, count bigint"
-"""The hashes of the frequent lines of a site, ascending; the documents with each; the number of lines."""
 PAGES = 0
 
 
@@ -61,7 +57,8 @@ def without_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
     for batch in batches:
         site = batch.column("site").dictionary_encode().indices.to_numpy().astype(np.int64)
         first = pa.array(np.unique(site, return_index=True)[1])
-        frequent = [np.frombuffer(cell or b"", np.uint64) for cell in to_values(batch.column("lines").take(first))]
+        cells = to_values(batch.column("lines").take(first))
+        frequent = [np.sort(np.array(cell or (), np.int64).view(np.uint64)) for cell in cells]
         rest = without_lines_by_source(to_values(batch.column("text")), site, frequent)
         yield _with_texts(batch, rest).drop_columns(["site", "lines"])
 
@@ -104,20 +101,12 @@ class PageHashing(Hashing):
 # Copies, which count once
 
 
-def content_words(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Convert content (two words), older and id to first, second, older and id."""
-    for batch in batches:
-        first, second = unpack_values(batch.column("content"), np.dtype((np.int64, (2,)))).T
-        yield from to_batches({"first": first, "second": second, **{n: batch.column(n) for n in ("older", "id")}})
-
-
 def later_copies(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Return all documents of complete contents but the first: of the new ones, or else of all, by its id."""
     if (table := gather(batches)) is not None:
-        table = table.sort_by([(name, "ascending") for name in ("first", "second", "older", "id")])
-        words = np.stack([to_integers(table.column(name)) for name in ("first", "second")])
-        is_copy = np.append(False, (words[:, 1:] == words[:, :-1]).all(axis=0))
-        yield from table.filter(is_copy).to_batches()
+        table = table.sort_by([(name, "ascending") for name in ("content", "older", "id")])
+        contents = binary_bytes(table["content"]).view(np.uint64).reshape(-1, 2)
+        yield from table.filter(np.append(False, (contents[1:] == contents[:-1]).all(axis=1))).to_batches()
 
 
 # Lines
@@ -137,40 +126,34 @@ def site_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def frequent_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Convert the `LINES` of complete sites to `FREQUENT`."""
-    if (table := gather(batches)) is None:
-        return
-    encoded = table.column("site").combine_chunks().dictionary_encode()
-    site, lines, documents = (to_integers(column) for column in (encoded.indices, table["line"], table["documents"]))
-    sizes = np.zeros(len(encoded.dictionary), np.int64)
-    np.add.at(sizes, site[lines == PAGES], documents[lines == PAGES])
-    frequent = np.flatnonzero((lines != PAGES) & (documents >= min_pages(sizes)[site]))
-    frequent = frequent[np.lexsort((lines.view(np.uint64)[frequent], site[frequent]))]
-    owners, starts, counts = np.unique(site[frequent], return_index=True, return_counts=True)
-    if len(frequent):
-        packed = [pack_ranges(rows[frequent], np.append(starts, len(frequent))) for rows in (lines, documents)]
-        sites = encoded.dictionary.take(owners)
-        yield from to_batches({"site": sites, "lines": packed[0], "documents": packed[1], "count": counts})
+    """Return the frequent ones of the `LINES` of complete sites."""
+    if (table := gather(batches)) is not None:
+        encoded = table.column("site").combine_chunks().dictionary_encode()
+        site, lines, documents = (to_integers(each) for each in (encoded.indices, table["line"], table["documents"]))
+        sizes = np.zeros(len(encoded.dictionary), np.int64)
+        np.add.at(sizes, site[lines == PAGES], documents[lines == PAGES])
+        yield from table.filter((lines != PAGES) & (documents >= min_pages(sizes)[site])).to_batches()
+
+
+def list_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Convert the `LINES` of complete sites to site and lines, a list."""
+    if (table := gather(batches)) is not None:
+        yield from table.group_by("site").aggregate([("line", "list")]).rename_columns(["site", "lines"]).to_batches()
 
 
 def first_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Convert `FREQUENT` to the `LINES` that most documents of each batch have."""
+    """Return those of the `LINES` that most documents have."""
+    if (table := gather(batches)) is not None:
+        yield from sort_lines(table).to_batches()
+
+
+def sort_lines(lines: pa.Table) -> pa.Table:
+    """Return the `LINES` that most documents have, `MAX_LISTED` at most, in the order of the summary."""
     import pyarrow as pa
 
-    for batch in batches:
-        owners = np.repeat(np.arange(batch.num_rows), to_integers(batch.column("count")))
-        lines, documents = (binary_bytes(batch.column(name)).view(np.int64) for name in ("lines", "documents"))
-        rows = pa.table({"site": batch.column("site").take(pa.array(owners)), "line": lines, "documents": documents})
-        yield from sort_lines(rows).to_batches()
-
-
-def sort_lines(rows: pa.Table) -> pa.Table:
-    """Return the lines that most documents have, `MAX_LISTED` at most, in the order of the summary."""
-    import pyarrow as pa
-
-    order = rows.append_column("hash", pa.array(to_integers(rows["line"]).view(np.uint64)))
-    order = order.sort_by([("documents", "descending"), ("site", "ascending"), ("hash", "ascending")])
-    return order.drop_columns("hash").slice(0, MAX_LISTED)
+    order = [("documents", "descending"), ("site", "ascending"), ("hash", "ascending")]
+    hashes = pa.array(to_integers(lines["line"]).view(np.uint64))
+    return lines.append_column("hash", hashes).sort_by(order).drop_columns("hash").slice(0, MAX_LISTED)
 
 
 @dataclass(frozen=True)

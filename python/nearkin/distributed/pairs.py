@@ -258,15 +258,15 @@ def pack_parcels(
     columns = {
         "part": pa.array(part[starts].astype(np.int64)),
         "first": pa.array(numbers[starts]),
-        "units": pack_ranges(units[order].astype(np.uint32), np.append(first[starts], len(units))),
-        "counts": pack_ranges(counts, ends),
-        "numbers": pack_ranges(steps.astype(step_type), ends),
-        "bits": pack_ranges(bits[documents], ends),
+        "units": _pack_ranges(units[order].astype(np.uint32), np.append(first[starts], len(units))),
+        "counts": _pack_ranges(counts, ends),
+        "numbers": _pack_ranges(steps.astype(step_type), ends),
+        "bits": _pack_ranges(bits[documents], ends),
     }
     yield pa.RecordBatch.from_pydict(columns)
 
 
-def pack_ranges(rows: NDArray[Any], ends: Numbers) -> pa.Array:
+def _pack_ranges(rows: NDArray[Any], ends: Numbers) -> pa.Array:
     """Return the bytes of each range of rows."""
     import pyarrow as pa
 

@@ -49,15 +49,14 @@ from nearkin.distributed.documents import (
 )
 from nearkin.distributed.links import COUNTS, LONG, Blocks, Verification, num_long_blocks
 from nearkin.distributed.pages import (
-    FREQUENT,
     LINES,
     PAGES,
     LineTexts,
     PageHashing,
-    content_words,
     first_lines,
     frequent_lines,
     later_copies,
+    list_lines,
     site_lines,
     sort_lines,
     without_lines,
@@ -94,7 +93,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from nearkin.dedup.summary import LeftOutSummary
+    from nearkin.dedup.summary import LeftOutLine, LeftOutSummary
 
 Rows = Any
 """A DataFrame, or a `frames.TaskFrame`."""
@@ -121,7 +120,7 @@ _MAX_BROADCAST = 2_000_000
 _GROWTH = 4
 """Factor by which the pairs of a document grow from one round to the next."""
 _FEW = 100
-"""Verified pairs for each match, from which on most documents of a bucket match no other and rounds grow faster."""
+"""With more verified pairs for each match, most documents of a bucket match no other, and rounds grow faster."""
 _MAX_ROUNDS = 60
 _MANY = 1 << 20
 """Documents whose texts take longer to read than another stage."""
@@ -321,30 +320,28 @@ class Plan:
     def _find_lines(self, sides: Sequence[Rows]) -> Rows:
         """Return site, lines (those that are frequent in it), and list the first ones for the summary."""
         point, pages = self.checkpoint, _both_sides(sides, "id", "older", "site", "text")
-        contents, tasks = _both_sides(sides, "content", "older", "id"), num_tasks(pages.count(), TASK_ROWS)
-        words = f"first bigint, second bigint, older boolean, id {self.id_type}"
-        contents = contents.mapInArrow(content_words, words).repartition(tasks, "first")
-        copies = point.frame("page-copies", lambda: contents.mapInArrow(later_copies, words))
+        tasks, names = num_tasks(pages.count(), TASK_ROWS), ("content", "older", "id")
+        contents = _both_sides(sides, *names).repartition(tasks, "content")
+        schema = f"content binary, older boolean, id {self.id_type}"
+        copies = point.frame("page-copies", lambda: contents.mapInArrow(later_copies, schema))
         copies = self.broadcast(copies.selectExpr("id", "older", "true AS is_copy"), point.done["page-copies"])
         own = copies.join(pages, ["id", "older"], "right").where("is_copy is null").select("site", "text")
         rows = own.mapInArrow(site_lines, LINES).groupBy("site", "line").agg({"documents": "sum"})
         rows = rows.toDF("site", "line", "documents").where(f"documents >= {PAGE_DOCUMENTS} or line == {PAGES}")
-        rows = rows.repartition(tasks, "site").mapInArrow(frequent_lines, FREQUENT)
+        rows = rows.repartition(tasks, "site").mapInArrow(frequent_lines, LINES)
         frequent = point.frame("frequent-lines", lambda: rows)
-        first = sort_lines(frequent.mapInArrow(first_lines, LINES).toArrow())
+        count, first = point.done["frequent-lines"], sort_lines(frequent.mapInArrow(first_lines, LINES).toArrow())
         listed = LineTexts(first["site"], to_integers(first["line"]))
         texts = pages.select("site", "text").mapInArrow(listed.rows, "line bigint, text string").distinct().toArrow()
         by_hash = dict(zip(*(to_values(texts[name]) for name in ("line", "text")), strict=True))
-        self.left_out = {
-            "lines": sum_rows(frequent, count="count")["count"],
-            "first": [
-                {"line": by_hash[row["line"]], "source": row["site"], "documents": row["documents"]}
-                for row in to_values(first)
-            ],
-        }
+        lines: list[LeftOutLine] = [
+            {"line": by_hash[row["line"]], "source": row["site"], "documents": row["documents"]}
+            for row in to_values(first)
+        ]
+        self.left_out = {"lines": count, "first": lines}
+        rows = frequent.repartition(tasks, "site").mapInArrow(list_lines, "site string, lines array<bigint>")
         # Tables of texts stay where they are.
-        count = 0 if "place" in self.text_key else self.left_out["lines"]
-        return self.broadcast(frequent.select("site", "lines"), count)
+        return self.broadcast(rows, 0 if "place" in self.text_key else count)
 
     def count_documents(self, rows: Rows, id: str, *, reference: bool) -> None:
         """Count hashed documents, and check their dates and ids, whose column in the input is `id`."""
@@ -663,8 +660,7 @@ class Plan:
                 links.append(self._verify(documents, texts, pairs, count, f"links-{number}"))
                 verified = verified.union(pairs)
                 found = _select_links(links[-1:]).count()
-                if found:
-                    self._decide(links, f"round-{number}")
+                self._decide(links, f"round-{number}")
             if not found and not more:
                 # The same documents are kept, and all of their pairs are verified.
                 return
