@@ -33,7 +33,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -743,20 +743,6 @@ class Slices:
                     yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
 
-class Proximity(Protocol):
-    """The condition for a candidate pair."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of one row of values."""
-
-    def near(self, indexed: Values, queries: Values) -> tuple[Numbers, Numbers]:
-        """Return the rows of queries and of indexed values that are near."""
-
-    def are_near(self, left: Values, right: Values) -> NDArray[np.bool_]:
-        """Return True for rows that are near, one by one."""
-
-
 @dataclass(frozen=True)
 class WithinRadius:
     """Fingerprints of `bits` bits within a Hamming radius."""
@@ -828,6 +814,10 @@ class EqualBits:
     def are_near(self, left: Values, right: Values) -> NDArray[np.bool_]:
         """Compare distances of bits."""
         return self.source.are_likely(left, right)
+
+
+Proximity = WithinRadius | EqualValues | EqualBits
+"""The condition for a candidate pair: rows of queries and of indexed values that are near, and pairs that are."""
 
 
 @dataclass(frozen=True)
