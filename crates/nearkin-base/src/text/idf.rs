@@ -229,6 +229,12 @@ fn add_up(all: &mut Counts, new: Counts) {
     }
 }
 
+impl Default for DocumentFrequencies {
+    fn default() -> Self {
+        Self { documents: 0, counts: Counts::default(), most: usize::MAX, texts: 0, max_error: 0 }
+    }
+}
+
 impl DocumentFrequencies {
     /// Create counts of any number of features, or of at most `most`, 2 or more.
     ///
@@ -239,7 +245,7 @@ impl DocumentFrequencies {
         if most < 2 {
             return Err(Error::parameter("max_features", most, "2 or more"));
         }
-        Ok(Self { documents: 0, counts: Counts::default(), most, texts: 0, max_error: 0 })
+        Ok(Self { most, ..Self::default() })
     }
 
     /// Count the features of more texts, in parallel. A text without features counts as a document, a null does not.
@@ -369,7 +375,7 @@ mod tests {
                     *expected.entry(word).or_default() += 1;
                 }
             }
-            let mut counted = DocumentFrequencies::new(None).expect("no bound");
+            let mut counted = DocumentFrequencies::default();
             texts.chunks(batch).for_each(|batch| counted.add(&tokenizer, &batch).expect("nothing stops it"));
             let kept: Vec<(&[u8], u32)> =
                 expected.iter().filter(|count| *count.1 >= min_df).map(|(word, &df)| (word.as_bytes(), df)).collect();
@@ -385,7 +391,7 @@ mod tests {
             // Few words are frequent, and each text has one that no other has.
             let texts: Vec<String> =
                 (0..2 * STEP + 100).map(|i| format!("w{} v{} only{i}", words[i % words.len()], i % 97)).collect();
-            let (mut exact, mut alone) = (DocumentFrequencies::new(None).expect("no bound"), DocumentFrequencies::new(Some(most)).expect("valid"));
+            let (mut exact, mut alone) = (DocumentFrequencies::default(), DocumentFrequencies::new(Some(most)).expect("valid"));
             exact.add(&tokenizer, &texts.as_slice()).expect("nothing stops it");
             alone.add(&tokenizer, &texts.as_slice()).expect("nothing stops it");
             let mut batches = DocumentFrequencies::new(Some(most)).expect("valid");
@@ -419,7 +425,7 @@ mod tests {
         let tokenizer =
             Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
         let texts: Vec<String> = (0..3 * CHUNK + 7).map(|i| format!("all w{}", i % 10)).collect();
-        let mut counted = DocumentFrequencies::new(None).expect("no bound");
+        let mut counted = DocumentFrequencies::default();
         counted.add(&tokenizer, &texts.as_slice()).expect("nothing stops it");
         let found = counted.features(1).expect("valid");
         assert_eq!(
@@ -433,7 +439,7 @@ mod tests {
     fn each_document_counts_once() {
         let tokenizer =
             Tokenizer::new(FeatureKind::Word(1), Form::Nfkc, Case::Fold, Letters::Word, &[]).expect("valid");
-        let mut counted = DocumentFrequencies::new(None).expect("no bound");
+        let mut counted = DocumentFrequencies::default();
         counted.add(&tokenizer, &["a a b", "b c", ""].as_slice()).expect("nothing stops it");
         counted.add(&tokenizer, &["B"].as_slice()).expect("nothing stops it");
         assert_eq!(4, counted.documents());
