@@ -148,7 +148,7 @@ def test_each_option_reaches_the_run(name: str, value: Any, tmp_path: Path) -> N
         run(checkpoint=tmp_path / "work")
         assert (tmp_path / "work").is_dir()
     elif name == "columns":
-        with pytest.raises(ParameterError, match="columns="):
+        with pytest.raises(ParameterError, match="columns, a ledger"):
             run(columns=value)
     elif name in ("links", "near_misses", "max_comparisons"):
         with pytest.raises(ParameterError, match=name):
