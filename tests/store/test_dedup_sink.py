@@ -248,7 +248,7 @@ def test_errors_add_nothing(tmp_path: Path) -> None:
         (ParameterError, "columns", lambda store: nk.dedup(NEW, IDS, store=store, columns={"n": [1]})),
         (ParameterError, "names of extra columns", lambda store: nk.dedup(NEW, IDS, store=store, columns="n")),
         (ParameterError, "a store, with columns", lambda store: nk.dedup(NEW, IDS, columns={"n": IDS})),
-        (ParameterError, "or ledger=", lambda store: nk.dedup(NEW, IDS, ledger=True)),
+        (ParameterError, "a ledger or", lambda store: nk.dedup(NEW, IDS, ledger=True)),
     ]  # fmt: skip
     with store_with_documents(tmp_path / "store") as store:
         before = stored(store)
