@@ -72,7 +72,7 @@ def test_a_job_fits_the_weights_of_its_own_texts(tmp_path: Path) -> None:
     texts, weighted, _ = reports()
     bare = "word:1|idf|minhash:128:weighted"
     assert isinstance(weighted.idf, nk.Idf)
-    for inputs in (texts, pa.array(texts), pl.Series(texts), np.array(texts)):
+    for inputs in (texts, pa.array(texts), pl.Series(texts), np.array(texts), pa.table({"text": texts})):
         result = nk.dedup(inputs, recipe=bare, threshold=0.8, recall=0.999)
         assert list(range(0, 80, 2)) == result.kept_rows.tolist()
         assert (result.idf is not None, weighted.idf.digest) == (True, result.summary["idf"]["digest"])
@@ -95,8 +95,9 @@ def test_a_job_fits_the_weights_of_its_own_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call_with", "words"),
     [
+        (lambda bare, store: nk.dedup(pa.table({"text": ["a"]}).to_reader(), recipe=bare), "RecordBatchReader"),
         (
-            lambda bare, store: nk.dedup((text for text in ["a b"]), recipe=bare),
+            lambda bare, store: nk.dedup(iter(["a b"]), recipe=bare),
             "a list or a column with the weight idf",
         ),
         (lambda bare, store: nk.dedup(["a b"], recipe=bare, store=store), "documents of both sides have one table"),

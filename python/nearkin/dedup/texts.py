@@ -14,6 +14,7 @@ bytes of arrays, an id, and the search index of the kept ones; large arrays are 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -374,7 +375,10 @@ def _fit_weights(
     recipe: str, texts: Any, names: ColumnNames, kind: str | None, progress: ShowProgress
 ) -> tuple[Recipe, Idf]:
     """Return a recipe whose weight is `idf` with the table of the texts of a job, and the table."""
-    with open_inputs(DedupInputs(texts), names, kind=kind) as inputs:
+    if not isinstance(texts, os.PathLike):
+        # A stream of Arrow would be empty the second time.
+        check_rereadable(texts, "texts", "the weight idf")
+    with open_inputs(DedupInputs(texts), names, kind=kind, defer_ids=True) as inputs:
         check_rereadable(inputs.texts, "texts", "the weight idf")
         return fit_recipe(recipe, (_read_pages(inputs) if kind == "pages" else inputs).texts, progress)
 

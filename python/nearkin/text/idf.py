@@ -62,7 +62,7 @@ WEIGHTS_VERSION = 2
 BOUNDED_VERSION = 3
 """Format version of fitted tables whose frequencies may be too low, which older readers refuse."""
 MAX_FEATURES = 1 << 20
-"""Number of features that `fit_recipe` counts at most: about 100 MB."""
+"""Number of features that `fit_recipe` counts at most: about 110 MB."""
 Unknown: TypeAlias = Literal["mean", "median", "largest"]
 """Rule for the weight of words that an imported table does not contain."""
 
@@ -152,7 +152,7 @@ class Idf:
             Maximum number of features, 2 or more: after every 8,192 texts, if there are more, the rarest are dropped,
             so that at most half as many remain. One that comes again is counted from 0, and `max_error` says how much
             can be missing.
-            A feature takes about 100 bytes while it is counted. Default: no limit.
+            A word takes about 110 bytes while it is counted. Default: no limit.
         progress : bool or function, optional
             True shows a bar in a terminal or a notebook; a function is called with "count", the number of texts so
             far, and the total, None until the last text of an iterator or a corpus is counted.

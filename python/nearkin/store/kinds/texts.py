@@ -370,7 +370,9 @@ def _read_table(path: Path) -> Idf:
     try:
         return Idf.load(path)
     except (InputError, MissingFileError):
-        raise corrupt_file(path, "the table of weights is missing; restore the store from a backup") from None
+        raise corrupt_file(
+            path, "the table of weights is missing, or another file; restore the store from a backup"
+        ) from None
 
 
 class FingerprintIndex(RowIndex[HammingIndex]):
