@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 # Tests start many processes: what one has compiled is compiled by no other.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit faults notices sanitize setup check rest format build-rust-tests lint-rust types lint-workflows sdist sdist-vendored wheel test test-rust test-rust-quick check-stub test-arm test-python test-python-quick test-python-rest demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
+.PHONY: audit faults notices sanitize setup check rest format build-rust-tests lint-rust types lint-workflows sdist sdist-vendored wheel test test-rust check-stub test-arm test-python test-python-quick test-python-rest demo quality bench bench-ssdeep docs docs-serve docs-check fuzz newcomer clean
 
 setup: $(VENV)/.built $(VENV)/.peers $(VENV)/.browser $(VENV)/.engines $(VENV)/.ssdeep $(VENV)/.chromium $(VENV)/.java
 
@@ -73,23 +73,15 @@ $(VENV)/.built: $(VENV)/.tools $(RUST) .cargo/config.toml
 	touch $@
 
 # What a change must pass while it is written, on a machine with nothing installed in at most 12 minutes: format, lint, types,
-# and all tests but those of engines, peers and browsers and those that take a second or more. Kernels are tested as compiled
-# for a first look, properties on fewer cases.
+# and all tests of Python but those of engines, peers and browsers and those that take a second or more, with properties on
+# fewer cases. A change of Rust also needs `make test-rust`: what it compiles takes as long as the module.
 test: $(VENV)/.tools
 	cargo fmt --all --check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python tools/prose.py
-	$(MAKE) --no-print-directory -j2 $(VENV)/.built test-rust-quick types
+	$(MAKE) --no-print-directory -j2 $(VENV)/.built types
 	$(MAKE) --no-print-directory -j2 test-python-quick check-stub
-
-# Tests that take ten seconds or more without optimisation are left to `make rest`.
-SLOW_RUST := a_cancelled_join_ends an_addition_that_is_stopped columns_of_dense_rotations coordinates_of_many_rows \
-	every_flipped_bit_is_found every_method_equals_brute_force every_pair_of_a_letter golden_fingerprints \
-	links_clusters_and_rankings origins_cover_the_text pairs_at_the_threshold pieces_join_as_if rabitq::tests \
-	table_equals_whole_string_rules tables_are_pinned tlsh::tests::results_equal
-test-rust-quick:
-	PROPTEST_CASES=16 cargo test --quiet --profile quick -p nearkin-base -p nearkin-core -p nearkin-patterns --lib -- $(SLOW_RUST:%=--skip %)
 
 # Types are those of the stub, which needs no build.
 types: $(VENV)/.tools

@@ -44,6 +44,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -109,17 +110,8 @@ def run_peer(name: str, corpus: Path, workers: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="nearkin-peer-", dir=corpus) as temporary:
         folder = Path(temporary)
         (work := folder / "work").mkdir()
-        command: list[Any] = [
-            python,
-            dedup_peers.__file__,
-            name,
-            corpus,
-            folder,
-            "--grams",
-            GRAMS,
-            "--workers",
-            workers,
-        ]
+        options = ["--grams", GRAMS, "--workers", workers]
+        command: list[Any] = [python, dedup_peers.__file__, name, corpus, folder, *options]
         offline = {"DAFT_ANALYTICS_ENABLED": "0", "POLARS_MAX_THREADS": str(workers)}
         used = common.measure_command(command, work, {**dedup.offline(work), **offline})
         kept = dedup.kept_ids(folder / "out")
@@ -375,6 +367,7 @@ def decide_child(engine: str, cluster: str, links: Path, folder: Path) -> None:
         outcome = {"seconds": seconds, "rounds": rounds}
         stop_session(session)
         (folder / "checkpoint" / "d-removals").rename(removals)
+    outcome["driver_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
     (folder / "result.json").write_text(json.dumps(outcome))
 
 
@@ -420,11 +413,12 @@ def report_links(run: dict[str, Any]) -> None:
             f"{row['seconds']:.0f}",
             f"{row['cpu']:.0f}",
             f"{row['peak_mb']:,.0f}",
+            f"{row['driver_mb']:,.0f}",
         ]
         for name, rows in run["results"].items()
         for engine, row in rows["engines"].items()
     ]
-    header = ["", "links", "removed", "links that rounds leave", "seconds", "CPU s", "peak MB"]
+    header = ["", "links", "removed", "links that rounds leave", "seconds", "CPU s", "peak MB", "driver MB"]
     common.splice("spark.md", "links", f"{common.source(run)}\n\n{common.table(header, lines)}")
 
 

@@ -55,10 +55,24 @@ pub fn check_fingerprints(fps: &[u64], bits: usize) -> Result<()> {
     }
 }
 
-/// Return the distance of two fingerprints of the same number of words.
-#[inline]
+/// Return the distance of two fingerprints of the same number of words. This is a plain loop, because functions that an
+/// iterator calls may be compiled without the instructions of this function's caller.
+#[inline(always)]
 pub fn distance(a: &[u64], b: &[u64]) -> u32 {
-    a.iter().zip(b).map(|(x, y)| (x ^ y).count_ones()).sum()
+    let mut sum = 0;
+    for (x, y) in a.iter().zip(b) {
+        sum += (x ^ y).count_ones();
+    }
+    sum
+}
+
+/// Run work, an inlined closure, as compiled for processors that count bits in one instruction, where this is one.
+#[inline(always)]
+pub fn counting<T>(work: impl FnOnce() -> T) -> T {
+    match Popcnt::detect() {
+        Some(popcnt) => popcnt.run(work),
+        None => work(),
+    }
 }
 
 /// Return the distance of row i of `a` to row i of `b`; an argument of one row is compared with every row of the other.
@@ -76,33 +90,20 @@ pub fn distances(a: &[u64], b: &[u64], words: usize) -> Vec<u16> {
     let cancel = CancelToken::current();
     for (block, out) in out.chunks_mut(BLOCK).enumerate().take_while(|_| !cancel.is_set()) {
         let (a, b) = (&a[block * BLOCK * step_a..], &b[block * BLOCK * step_b..]);
-        match Popcnt::detect() {
-            Some(popcnt) => popcnt.run(
-                #[inline(always)]
-                || row_distances((a, step_a), (b, step_b), words, out),
-            ),
-            None => row_distances((a, step_a), (b, step_b), words, out),
-        }
+        counting(
+            #[inline(always)]
+            || {
+                for (i, out) in out.iter_mut().enumerate() {
+                    *out = distance(&a[i * step_a..][..words], &b[i * step_b..][..words]) as u16;
+                }
+            },
+        );
     }
     out
 }
 
 /// Rows between two cancellation points.
 const BLOCK: usize = if cfg!(test) { 7 } else { 1 << 16 };
-
-/// Compute distances of rows at a fixed step on each side. This is a plain loop, because functions that an iterator
-/// calls may be compiled without the instructions of this function's caller.
-#[inline(always)]
-fn row_distances((a, step_a): (&[u64], usize), (b, step_b): (&[u64], usize), words: usize, out: &mut [u16]) {
-    for (i, out) in out.iter_mut().enumerate() {
-        let (x, y) = (&a[i * step_a..][..words], &b[i * step_b..][..words]);
-        let mut sum = 0;
-        for (x, y) in x.iter().zip(y) {
-            sum += (x ^ y).count_ones();
-        }
-        *out = sum as u16;
-    }
-}
 
 /// A form of the kernels for one kind of processor, with the proof that this is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,8 +19,12 @@ use super::blocks::{Aim, Probing, Sample, Spec};
 use super::scan;
 use super::scan::costs::ScanCosts;
 
-/// Nanoseconds to read one word of a row from memory.
-const READ: f64 = 0.2;
+/// Return the nanoseconds to read one word of rows that take `bytes`: from the last-level cache, or three times as many
+/// from memory (fitted to single queries of 64 to 256 bits with AVX2).
+fn read_cost(bytes: usize) -> f64 {
+    (0.2 + 0.2 * (bytes as f64 / 4e6).log2()).clamp(0.2, 0.6)
+}
+
 /// Maximum number of tables that the planner considers.
 const MAX_TABLES: usize = 24;
 /// Among tables that cost at most this much more than the fastest, those with the least memory are built.
@@ -57,7 +61,7 @@ pub(crate) fn scan_cost(slots: usize, words: usize, radius: u32, queries: usize)
         Some(pieces) if queries >= scan::FEW => costs.piece * pieces as f64,
         _ => in_words,
     };
-    slots as f64 * (compare + READ * words as f64 / queries.clamp(1, 1024) as f64)
+    slots as f64 * (compare + read_cost(8 * slots * words) * words as f64 / queries.clamp(1, 1024) as f64)
 }
 
 /// The purpose and limits of tables.

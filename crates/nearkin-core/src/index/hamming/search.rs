@@ -25,8 +25,8 @@ const SHARD: usize = 1 << 22;
 const QUICK: f64 = 500_000.0;
 /// Minimum number of limited matches to gather before they are cut; few in tests, which must reach it.
 const MIN_GATHERED: usize = if cfg!(test) { 64 } else { 1 << 16 };
-/// Largest `k` for which the nearest rows so far are kept in order; few in tests, which must exceed it.
-const SORTED: usize = if cfg!(test) { 4 } else { 32 };
+/// Rows beyond twice `k` at which a list of the nearest so far is cut; one in tests, which must reach it.
+const SPARE: usize = if cfg!(test) { 1 } else { 64 };
 /// Queries whose nearest rows are found by scan to learn the radius that tables need.
 const PROBED: usize = 32;
 /// Bytes for each fingerprint in which any tables fit: 24 of 36 bytes and a directory, or combinations of blocks.
@@ -311,8 +311,10 @@ impl Index {
     pub(super) fn shards(&self, source: &Source<'_>, queries: usize) -> Vec<(u32, usize)> {
         let slots = source.fps.len() / self.words;
         let num_shards = slots * self.words * queries / SHARD + 1;
-        // Without a pool there are no threads to count; few comparisons are one task anyway.
-        let max_shards = if queries < CHUNK && num_shards > 1 { 4 * rayon::current_num_threads() } else { 1 };
+        // Without a pool there are no threads to count; few comparisons are one task anyway, and so is a single thread's
+        // work: each task finds its own limits of the nearest.
+        let threads = if queries < CHUNK && num_shards > 1 { rayon::current_num_threads() } else { 1 };
+        let max_shards = if threads > 1 { 4 * threads } else { 1 };
         let num_shards = num_shards.min(max_shards);
         let length = slots.div_ceil(num_shards).max(1);
         (0..slots).step_by(length).map(|start| (start as u32, length.min(slots - start))).collect()
@@ -568,7 +570,9 @@ impl Index {
             let search_shard = |(first, length): (u32, usize)| {
                 let mut lists = alloc::try_with_capacity(count)?;
                 lists.resize_with(count, BestEffortVec::default);
-                let mut sink = NearestK { index: self, source, k, limits: limits.clone(), best: lists };
+                let counts = alloc::try_zeroed(count * (self.bits + 1))?;
+                let within = vec![0; count];
+                let mut sink = NearestK { index: self, source, k, limits: limits.clone(), counts, within, best: lists };
                 let fps = &source.fps[first as usize * self.words..][..length * self.words];
                 scan(self.kernel, self.words, fps, first, queries, &mut limits.clone(), cancel, &mut sink);
                 Ok(sink.best)
@@ -758,38 +762,39 @@ impl Sink for Collect<'_> {
     }
 }
 
-/// Keeps the `k` nearest of each query: the sooner a limit falls, the fewer rows pass it. Short lists are kept in order,
-/// so that each row lowers it; longer ones are cut when they reach half more.
+/// Keeps the `k` nearest of each query: the sooner a limit falls, the fewer rows pass it. The limit is read from the number
+/// of rows at each distance, so each row lowers it, and lists need no order until they are cut.
 struct NearestK<'a> {
     index: &'a Index,
     source: &'a Source<'a>,
     k: usize,
     limits: Vec<u32>,
+    /// Rows at each distance from 0 to bits, of each query.
+    counts: Vec<u32>,
+    /// Rows within the limit, of each query.
+    within: Vec<usize>,
     best: Vec<BestEffortVec<(u32, u32)>>,
 }
 
 impl Sink for NearestK<'_> {
     fn hit(&mut self, query: u32, slot: u32, distance: u32) -> u32 {
-        let (index, k) = (self.index, self.k);
-        let best = &mut self.best[query as usize];
-        let limit = &mut self.limits[query as usize];
+        let (index, k, query) = (self.index, self.k, query as usize);
+        let best = &mut self.best[query];
+        let (limit, within) = (&mut self.limits[query], &mut self.within[query]);
+        let counts = &mut self.counts[query * (index.bits + 1)..][..=index.bits];
         for &row in self.source.rows_of(slot).iter().filter(|&&row| index.rows.is_alive(row)).take(k) {
             best.push((distance, row));
-            let (length, list) = (best.len(), best.values());
-            if k > SORTED {
-                if length >= k + k / 2 + 8 {
-                    *limit = index.prune(list, k).min(*limit);
-                }
-                continue;
+            counts[distance as usize] += 1;
+            *within += 1;
+            // k rows are nearer than the limit.
+            while *within - counts[*limit as usize] as usize >= k {
+                *within -= counts[*limit as usize] as usize;
+                *limit -= 1;
             }
-            let mut at = length.saturating_sub(1);
-            while at > 0 && index.order_of(list[at], list[at - 1]).is_lt() {
-                list.swap(at - 1, at);
-                at -= 1;
-            }
-            list.truncate(k);
-            if let Some(last) = list.get(k - 1) {
-                *limit = last.0.min(*limit);
+            if best.len() >= 2 * k + SPARE {
+                index.prune(best.values(), k);
+                counts[*limit as usize] -= (*within - k) as u32;
+                *within = k;
             }
         }
         *limit

@@ -9,8 +9,6 @@ pub(super) const MAX_KEY_BITS: u32 = 26;
 const ORDERED: usize = 64;
 /// Maximum number of words of a sketch.
 const SKETCH_WORDS: usize = 4;
-/// Nanoseconds to count one word of a bucket's entry (fitted to timings on an AVX-512 machine).
-const ENTRY: f64 = 0.7;
 /// Nanoseconds to count one entry by its slot number (measured likewise).
 const FAR_ENTRY: f64 = 12.0;
 
@@ -35,6 +33,12 @@ const STREAM: f64 = 0.05;
 /// cache, up to 60 if each probe reads memory (measured likewise).
 fn probe_cost(bytes: usize) -> f64 {
     (30.0 + 7.5 * (bytes as f64 / 50e6).log2()).clamp(15.0, 60.0)
+}
+
+/// Return the nanoseconds to count one word of a bucket's entry, which is read from where the tables are (fitted to single
+/// queries of 64 to 256 bits with AVX2).
+fn entry_cost(bytes: usize) -> f64 {
+    (1.4 + 0.4 * (bytes as f64 / 20e6).log2()).clamp(0.7, 3.0)
 }
 
 /// Bits `start..start + len` of a fingerprint, at most 26 bits.
@@ -270,8 +274,8 @@ impl Spec {
     /// Plan how these tables answer `radius`: by equality for combinations; otherwise the radius is spread by lowest
     /// marginal cost. None if they cannot.
     pub(crate) fn plan(&self, slots: usize, words: usize, radius: u32, aim: Aim) -> Option<Probing> {
-        let probe = probe_cost(self.bytes(slots, words) + slots * 8 * words);
-        let far = |queries| (probe, ENTRY, 0.0, TABLE / queries as f64);
+        let bytes = self.bytes(slots, words) + slots * 8 * words;
+        let far = |queries| (probe_cost(bytes), entry_cost(bytes), 0.0, TABLE / queries as f64);
         // Where entries are read in order, counting is most of their cost.
         let slowdown = ScanCosts::get().slowdown();
         match aim {

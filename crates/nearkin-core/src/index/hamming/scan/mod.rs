@@ -16,7 +16,7 @@ mod quarters;
 pub(crate) mod tile;
 
 use crate::cancel::CancelToken;
-use crate::cpu::popcount::{GROUP, Kernel, LaneWork, Lanes, distance};
+use crate::cpu::popcount::{GROUP, Kernel, LaneWork, Lanes, counting, distance};
 use crate::cpu::prefetch::prefetch_at;
 use tile::{Sink, TILE_WORDS, emit, first_test, transpose};
 
@@ -246,12 +246,17 @@ impl ScanJob<'_> {
         mut limit: u32,
         sink: &mut dyn Sink,
     ) -> u32 {
-        for (row, value) in self.rows[at..at + length].chunks_exact(self.words).enumerate() {
-            let distance = distance(value, query);
-            if distance <= limit {
-                limit = sink.hit(number as u32, self.first_row + (at / self.words + row) as u32, distance);
-            }
-        }
+        counting(
+            #[inline(always)]
+            || {
+                for (row, value) in self.rows[at..at + length].chunks_exact(self.words).enumerate() {
+                    let distance = distance(value, query);
+                    if distance <= limit {
+                        limit = sink.hit(number as u32, self.first_row + (at / self.words + row) as u32, distance);
+                    }
+                }
+            },
+        );
         limit
     }
 }
