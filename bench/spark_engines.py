@@ -44,7 +44,6 @@ import hashlib
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -242,14 +241,18 @@ def cpu_seconds() -> float:
     return sum(int(field) for each in fields for field in each[11:15]) / common.TICKS
 
 
+def peak_mb(process: str) -> float:
+    """Return the peak of the memory of a process of /proc."""
+    lines = Path("/proc", process, "status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) * 1024 / 1e6
+
+
 def end_stage(stages: list[dict[str, Any]]) -> None:
     """Record the CPU seconds of the stage that ends, and the peaks of memory of the driver and the server of Sail."""
     if stages:
         stages[-1]["cpu"] = cpu_seconds() - stages[-1]["cpu"]
         for key, name in zip(("driver_mb", "server_mb"), processes(), strict=False):
-            lines = Path("/proc", name, "status").read_text().splitlines()
-            peak = next(line for line in lines if line.startswith("VmHWM"))
-            stages[-1][key] = int(peak.split()[1]) * 1024 / 1e6
+            stages[-1][key] = peak_mb(name)
 
 
 def run_engine(engine: str, corpus: Path, limit: int) -> dict[str, Any]:
@@ -367,7 +370,7 @@ def decide_child(engine: str, cluster: str, links: Path, folder: Path) -> None:
         outcome = {"seconds": seconds, "rounds": rounds}
         stop_session(session)
         (folder / "checkpoint" / "d-removals").rename(removals)
-    outcome["driver_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    outcome["driver_mb"] = peak_mb("self")
     (folder / "result.json").write_text(json.dumps(outcome))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 44_083, "crates": 48_536, "tests": 52_208, "bench": 6_862}
+TOTALS = {"python": 44_083, "crates": 48_536, "tests": 52_208, "bench": 6_863}
 """Ceilings of whole trees."""
 
 FOLDERS = {
