@@ -93,7 +93,7 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// Approximate number of allocations of a call that are refused once, and of allocations refused with all that follow; all of
 /// them if `NEARKIN_EVERY` is set.
-const SOME: usize = 4;
+const SOME: usize = 6;
 
 /// Refuse each large allocation of `step`, which must have some, once and together with all that follow.
 fn attack<S, T: Debug + PartialEq + Send, V: Debug + PartialEq>(
