@@ -30,7 +30,7 @@ def growth() -> Any:
         for place, height in zip(sizes, values, strict=True):
             panel.annotate(f"{height:,.0f}", (place, height), (5, -10), textcoords="offset points", fontsize=8)
         panel.set(xscale="log", yscale="log", xlabel="documents of 1 KB", title=label)
-    return figure, "CPU seconds and memory of a deduplication grow no faster than the documents"
+    return figure, "CPU seconds and peak of memory of a deduplication, by the number of documents"
 
 
 def driver() -> Any:
@@ -45,7 +45,7 @@ def driver() -> Any:
     panel.minorticks_off()
     panel.set_xticks([2e5, 5e5, 1e6, 2e6, 5e6], labels=["200,000", "500,000", "1 million", "2 million", "5 million"])
     panel.legend()
-    return figure, "Memory of the driver is bounded, whatever the number of removed documents"
+    return figure, "Peak of the memory of the driver, by the number of removed documents"
 
 
 if __name__ == "__main__":
