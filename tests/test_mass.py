@@ -14,30 +14,30 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 44_083, "crates": 48_536, "tests": 52_208, "bench": 6_863}
+TOTALS = {"python": 44_098, "crates": 48_585, "tests": 52_226, "bench": 6_863}
 """Ceilings of whole trees."""
 
 FOLDERS = {
     "crates/nearkin-base/src": 829,
     "crates/nearkin-core/src": 8,
     "crates/nearkin-base/src/cpu": 1_406,
-    "crates/nearkin-core/src/dedup": 2_830,
+    "crates/nearkin-core/src/dedup": 2_884,
     "crates/nearkin-core/src/digests": 2_768,
     "crates/nearkin-core/src/families": 1_920,
-    "crates/nearkin-base/src/hash": 715,
-    "crates/nearkin-core/src/index": 12_816,
+    "crates/nearkin-base/src/hash": 736,
+    "crates/nearkin-core/src/index": 12_832,
     "crates/nearkin-base/src/records": 1_107,
     "crates/nearkin-core/src/segment": 903,
     "crates/nearkin-core/src/store": 1_524,
-    "crates/nearkin-base/src/text": 5_722,
+    "crates/nearkin-base/src/text": 5_692,
     "crates/nearkin-core/src/vectors": 1_523,
     "crates/nearkin-module/src": 5,
-    "crates/nearkin-patterns/src": 8_805,
-    "crates/nearkin-python/src": 5_655,
+    "crates/nearkin-patterns/src": 8_790,
+    "crates/nearkin-python/src": 5_658,
     "python/nearkin": 1_341,
     "python/nearkin/cli": 4_893,
     "python/nearkin/compat": 865,
-    "python/nearkin/dedup": 6_128,
+    "python/nearkin/dedup": 6_143,
     "python/nearkin/dask": 76,
     "python/nearkin/digests": 673,
     "python/nearkin/distributed": 2_113,

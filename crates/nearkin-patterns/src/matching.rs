@@ -6,13 +6,13 @@
 //! cached by line template ([`Plan`]), so a line costs its scan, one lookup and its values.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 use crate::kinds::Kind;
-use crate::templates::{self, Element, Identity, TemplateTable};
+use crate::templates::{self, Element, TemplateTable};
 use crate::units::{self, Class, Field, Place, Units};
 use nearkin_core::Result;
+use nearkin_core::hash::NumberState;
 
 /// Maximum number of branches per walk, in addition to two per unit. Hostile templates reach this limit and match
 /// nothing.
@@ -287,7 +287,7 @@ const MAX_CACHE: usize = 1 << 26;
 /// A cache of plans by template.
 #[derive(Default)]
 pub struct Plans {
-    plans: HashMap<u64, Vec<CachedPlan>, BuildHasherDefault<Identity>>,
+    plans: HashMap<u64, Vec<CachedPlan>, NumberState>,
     /// Size of the plans in bytes.
     size: usize,
 }

@@ -15,12 +15,11 @@
 //! Times are microseconds since 1970 in UTC, days are days since then.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::kinds::Kind;
 use crate::profiles::Profile;
 use crate::values::{self, Values};
-use nearkin_core::hash::xxh3;
+use nearkin_core::hash::{NumberState, xxh3};
 use nearkin_core::{Error, Result, alloc};
 
 /// The first byte of a wildcard.
@@ -291,23 +290,7 @@ pub(crate) fn add_day(days: &mut Vec<(i32, u64)>, day: i32, count: u64) -> Resul
     Ok(())
 }
 
-/// A hasher for keys that are hashes already.
-#[derive(Default)]
-pub(crate) struct Identity(u64);
-
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3::hash(bytes, 0);
-    }
-    fn write_u64(&mut self, value: u64) {
-        self.0 = value;
-    }
-}
-
-type RowMap = HashMap<u64, u32, BuildHasherDefault<Identity>>;
+type RowMap = HashMap<u64, u32, NumberState>;
 
 /// A table of templates and their statistics.
 #[derive(Clone, Debug)]

@@ -441,11 +441,19 @@ class Clusterer:
             yield np.arange(start, end)
             start = end
 
-    def _find(self, search: CandidateSearch | StaticSearch | None, batch: Batch) -> CandidateLists:
-        """Return the candidates of each document of the batch, ascending: reference documents, then the search's."""
+    def _find(
+        self, search: CandidateSearch | StaticSearch | None, batch: Batch, *, likely: bool = False
+    ) -> CandidateLists:
+        """Return the candidates of each document of the batch, ascending: reference documents, then the search's.
+
+        With `likely` a static search leaves out those whose values exclude a match.
+        """
         lists = CandidateLists(np.zeros(len(batch) + 1, np.int64), np.zeros(0, np.int64))
         if search is not None:
-            lists = search.find_at(batch) if isinstance(search, StaticSearch) else search.find(self._values[batch])
+            if isinstance(search, StaticSearch):
+                lists = search.find_at(batch, likely=likely)
+            else:
+                lists = search.find(self._values[batch])
             if isinstance(search, TextSearch):
                 return lists
             lists = replace(lists, ordinals=lists.ordinals + self._first)
@@ -456,8 +464,9 @@ class Clusterer:
 
     def _likely_candidates(self, search: CandidateSearch | StaticSearch | None, batch: Batch) -> CandidateLists:
         """Return the candidates of each document of the batch that are worth a verification."""
-        lists = self._find(search, batch)
-        if not isinstance(self.candidate_source, FilteredCandidateSource):
+        lists = self._find(search, batch, likely=True)
+        is_filtered = isinstance(search, StaticSearch) and self.reference is None
+        if is_filtered or not isinstance(self.candidate_source, FilteredCandidateSource):
             return lists
         return lists.select(self._are_likely(lists.ordinals, (self._first + batch)[lists.owners()]))
 
@@ -544,16 +553,19 @@ class Clusterer:
         self, batch: Batch, offsets: NDArray[np.int64], candidates: Ordinals
     ) -> Iterator[tuple[Batch, NDArray[np.int64], Ordinals]]:
         """Split documents with their candidates by numbers of candidates and of characters of texts."""
-        lengths = self._lengths_of(candidates)
-        # A candidate counts where it first occurs; a chunk that starts later may count it again, which is rare.
-        first_seen = np.zeros(len(candidates), bool)
-        first_seen[np.unique(candidates, return_index=True)[1]] = True
-        sums = np.concatenate([[0], np.cumsum(lengths * first_seen)])
-        ends = sums[offsets[1:]] + np.cumsum(self._lengths[batch].astype(np.int64))
-        for first, last in chunk_ranges(ends, _BATCH_CHARACTERS):
-            for start, end in chunk_ranges(offsets[first + 1 : last + 1] - offsets[first], _CANDIDATES):
-                chunk = offsets[first + start : first + end + 1]
-                yield batch[first + start : first + end], chunk - chunk[0], candidates[chunk[0] : chunk[-1]]
+        for first, last in chunk_ranges(offsets[1:] - offsets[0], _CANDIDATES):
+            start, own = offsets[first], batch[first:last]
+            listed, bounds = candidates[start : offsets[last]], offsets[first : last + 1] - start
+            # A candidate counts where it first occurs: of several values for a place NumPy keeps the last. A chunk that
+            # starts later may count it again, which is rare.
+            places, numbers = listed - listed.min(initial=0), np.arange(len(listed), dtype=np.int32)
+            first_at = np.zeros(places.max(initial=0) + 1, np.int32)
+            first_at[places[::-1]] = numbers[::-1]
+            sums = np.concatenate([[0], np.cumsum(self._lengths_of(listed) * (first_at[places] == numbers))])
+            ends = sums[bounds[1:]] + np.cumsum(self._lengths[own].astype(np.int64))
+            for begin, end in chunk_ranges(ends, _BATCH_CHARACTERS):
+                chunk = bounds[begin : end + 1]
+                yield own[begin:end], chunk - chunk[0], listed[chunk[0] : chunk[-1]]
 
     def _match_first(
         self, cache: TextCache, batch: Batch, offsets: NDArray[np.int64], candidates: Ordinals, result: Assignment
@@ -579,7 +591,9 @@ class Clusterer:
         """Visit documents in order, each kept one absorbing later ones; return the kept ones."""
         if len(batch):
             candidates = search.within(self._search_first(search) + batch)
-            if isinstance(candidates, ListedBatch) and isinstance(self.candidate_source, FilteredCandidateSource):
+            is_filtered = isinstance(search, StaticSearch)
+            is_filtered |= not isinstance(self.candidate_source, FilteredCandidateSource)
+            if isinstance(candidates, ListedBatch) and not is_filtered:
                 left, right = candidates.pairs()
                 ordinals = self._first + batch
                 candidates = candidates.select(self._are_likely(ordinals[left], ordinals[right]))
@@ -865,7 +879,7 @@ class Clusterer:
 
     def _load(self, cache: TextCache, ordinals: Ordinals) -> None:
         """Load texts into the cache."""
-        missing = cache.missing(distinct(ordinals).astype(np.uint32))
+        missing = distinct(cache.missing(ordinals.astype(np.uint32)))
         if len(missing):
             cache.shrink()
         old, new = missing[missing < self._first], missing[missing >= self._first]

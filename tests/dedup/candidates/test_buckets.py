@@ -15,7 +15,7 @@ from definitions import check_search, equal_values, near_duplicates, same, share
 from nearkin.dedup import cluster, documents
 from nearkin.dedup import spill as spill_module
 from nearkin.dedup.candidates import CandidateLists, MinHashCandidates, OrderedValues, StaticSearch, minhash
-from nearkin.dedup.candidates.base import list_offsets
+from nearkin.dedup.candidates.base import ListedBatch, list_offsets
 from nearkin.dedup.candidates.minhash import BucketSearch
 from nearkin.dedup.spill import IN_MEMORY, SpillPolicy
 from nearkin.io import open_corpus
@@ -114,6 +114,28 @@ def test_candidates_do_not_depend_on_the_order_of_queries() -> None:
     assert ([0], []) == (none.offsets.tolist(), none.ordinals.tolist())
     empty = bucket_search(source, OrderedValues(values, rows[:0]))
     assert 0 == len(empty.pairs().left)
+
+
+@pytest.mark.parametrize("keys", [False, True])
+def test_unlikely_candidates_are_left_out(keys: bool) -> None:
+    """`likely` leaves out those that `are_likely` excludes, and so do the pairs of a batch and all pairs."""
+    # Pairs with 15 of 20 words in common have a Jaccard similarity of 0.6: half pass 128 bits.
+    texts = [" ".join(f"{'s' if i < 15 else f't{n}'}{i}" for i in range(20)) for n in range(120)]
+    source = MinHashCandidates(nk.Recipe(f"{RECIPE}:fast"), 0.8, filtered=True, keys=keys)
+    values, _ = source.hash(texts)
+    rows = np.arange(len(values))
+    search = bucket_search(source, OrderedValues.of(values))
+    search.add(rows)
+    full, likely = search.find_at(rows), search.find_at(rows, likely=True)
+    passed = source.are_likely(values[full.ordinals], values[full.owners()])
+    assert len(rows) < passed.sum() < len(passed) - 100
+    expected = full.select(passed)
+    assert all(map(np.array_equal, (expected.offsets, expected.ordinals), (likely.offsets, likely.ordinals)))
+    later = expected.ordinals > expected.owners()
+    pairs, batch = search.pairs(), search.within(rows)
+    assert isinstance(batch, ListedBatch)
+    for left, right in ((pairs.left, pairs.right), batch.pairs()):
+        assert np.array_equal([expected.owners()[later], expected.ordinals[later]], [left, right])
 
 
 OPTIONS: list[dict[str, Any]] = [

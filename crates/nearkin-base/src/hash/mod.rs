@@ -30,6 +30,8 @@ pub mod jenkins;
 pub mod murmur3;
 pub mod xxh3;
 
+use std::hash::{BuildHasherDefault, Hasher};
+
 use md5::{Digest, Md5};
 use sha1::Sha1;
 use sha2::{Sha224, Sha256, Sha384, Sha512};
@@ -51,6 +53,34 @@ pub const NAMES: [&str; 12] = [
     "jenkins64",
     "one_at_a_time",
 ];
+
+/// Hash of a number, or a pair of them in one, for tables (not adversarial): the product's upper half, folded.
+#[derive(Default)]
+pub struct NumberHasher(u64);
+
+/// The state of a table with a [`NumberHasher`].
+pub type NumberState = BuildHasherDefault<NumberHasher>;
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(byte.into());
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let product = u128::from(self.0 ^ number) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+}
 
 /// A hash function of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,6 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use crate::parallel::prelude::*;
@@ -27,7 +26,7 @@ use crate::alloc::TryOnce;
 use crate::cancel::CancelToken;
 use crate::cpu::prefetch::prefetch_at;
 use crate::hash::idset::IdSet;
-use crate::hash::xxh3;
+use crate::hash::{NumberState, xxh3};
 use crate::text::jieba::Packed;
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
 use crate::{Error, Result, alloc};
@@ -129,24 +128,8 @@ pub fn smoothed(documents: u64, df: u64) -> f64 {
     libm::log((1 + documents) as f64 / (1 + df) as f64) + 1.0
 }
 
-/// A hasher for keys that are hashes.
-#[derive(Default)]
-struct Identity(u64);
-
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3::hash(bytes, 0);
-    }
-    fn write_u64(&mut self, value: u64) {
-        self.0 = value;
-    }
-}
-
 /// Features by hash: the feature and its document frequency.
-type Counts = HashMap<u64, (Box<[u8]>, u32), BuildHasherDefault<Identity>>;
+type Counts = HashMap<u64, (Box<[u8]>, u32), NumberState>;
 
 /// Document frequencies, counted in one pass over any number of texts.
 pub struct DocumentFrequencies {

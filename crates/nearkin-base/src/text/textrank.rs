@@ -13,10 +13,10 @@
 //! and 3.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use crate::cancel::CancelToken;
+use crate::hash::NumberState;
 use crate::{Result, alloc};
 
 /// Distance in tokens to the last connected word, plus one.
@@ -26,30 +26,9 @@ const ROUNDS: usize = 10;
 /// A word without an edge so far.
 const NONE: u32 = u32::MAX;
 
-/// Hash of a pair of words (not adversarial): the product's upper half, folded.
-#[derive(Default)]
-struct PairHasher(u64);
-
-impl Hasher for PairHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(byte.into());
-        }
-    }
-
-    fn write_u64(&mut self, pair: u64) {
-        let product = u128::from(self.0 ^ pair) * 0x9e37_79b9_7f4a_7c15;
-        self.0 = (product >> 64) as u64 ^ product as u64;
-    }
-}
-
 /// Return the edges (word, later word, weight) in the order in which they first occur; incomplete after cancellation.
 fn edges_of(tokens: &[Option<u32>], cancel: &CancelToken) -> Result<Vec<(u32, u32, f64)>> {
-    let mut places: HashMap<u64, u32, BuildHasherDefault<PairHasher>> = HashMap::default();
+    let mut places: HashMap<u64, u32, NumberState> = HashMap::default();
     let mut edges: Vec<(u32, u32, f64)> = Vec::new();
     for (i, &token) in cancel.often(tokens.iter().enumerate()) {
         let Some(word) = token else { continue };

@@ -19,7 +19,7 @@
 //! everything. Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text::tokenizer`]).
 //!
 //! Cost: one pass over each text for its set, one lookup per feature of the smaller set for a pair; a pair that can't
-//! reach the threshold is abandoned early. Indel takes O(characters² / 64) per pair, so [`Cache::similarities`] limits
+//! reach the threshold is abandoned early, most pairs of boilerplate by their sketches (`add_sketch`). Indel takes O(characters² / 64) per pair, so [`Cache::similarities`] limits
 //! a pair, and an [`Allowance`] the comparisons of one document.
 
 use std::collections::HashMap;
@@ -29,9 +29,10 @@ use crate::parallel::prelude::*;
 
 use crate::alloc;
 use crate::cancel::CancelToken;
+use crate::cpu::popcount::counting;
 use crate::dedup::{indel, words};
-use crate::hash::FeatureHash;
 use crate::hash::idset::IdSet;
+use crate::hash::{FeatureHash, NumberState};
 use crate::text::distinguishers::{Distinguishers, differ};
 use crate::text::keywords::{KeywordScratch, Keywords};
 use crate::text::tokenizer::{Scratch, TextSource, Tokenizer};
@@ -84,11 +85,12 @@ struct Chunk {
     ids: Vec<u64>,
     /// Weights of the features; empty if all are 1.
     weights: Vec<u32>,
+    /// The sketches of the sets, one after another; empty if they have weights.
+    sketches: Vec<u64>,
     text: String,
     /// Hashes of the distinguishers, ascending for each row; empty without rules.
     distinguishers: Vec<u64>,
-    /// End of each row in `ids` or `text`, and in the distinguishers.
-    rows: Vec<(u32, usize, usize)>,
+    rows: Vec<Row>,
     /// The time of the last use of a row.
     needed: u64,
 }
@@ -96,15 +98,16 @@ struct Chunk {
 impl Chunk {
     /// Return the allocated bytes, with those of the entries in the maps of the cache.
     fn bytes(&self) -> usize {
-        let rows = self.rows.capacity() * size_of::<(u32, usize, usize)>() + self.rows.len() * size_of::<(u32, Slot)>();
-        let hashes = 8 * (self.ids.capacity() + self.distinguishers.capacity());
-        size_of::<(u64, Self)>() + hashes + 4 * self.weights.capacity() + self.text.capacity() + rows
+        let rows = self.rows.capacity() * size_of::<Row>() + self.rows.len() * size_of::<(u32, u32)>();
+        let hashes = 8 * (self.ids.capacity() + self.sketches.capacity() + self.distinguishers.capacity());
+        size_of::<Self>() + hashes + 4 * self.weights.capacity() + self.text.capacity() + rows
     }
 
     /// Free buffers of which less than half is used: a chunk of one text may have had the buffers of many.
     fn trim(&mut self) {
         self.ids.shrink_to(2 * self.ids.len());
         self.weights.shrink_to(2 * self.weights.len());
+        self.sketches.shrink_to(2 * self.sketches.len());
         self.text.shrink_to(2 * self.text.len());
         self.distinguishers.shrink_to(2 * self.distinguishers.len());
         self.rows.shrink_to(2 * self.rows.len());
@@ -114,20 +117,20 @@ impl Chunk {
     fn clear(&mut self) {
         self.ids.clear();
         self.weights.clear();
+        self.sketches.clear();
         self.text.clear();
         self.distinguishers.clear();
         self.rows.clear();
     }
 }
 
-/// The position of a row in the cache.
-#[derive(Clone, Copy)]
-struct Slot {
-    chunk: u64,
-    start: usize,
+/// A row of a chunk, and its ends: in `ids` or `text`, in the sketches and in the distinguishers.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    number: u32,
     end: usize,
-    /// Start and end of its distinguishers.
-    distinguishers: (usize, usize),
+    sketch: usize,
+    distinguishers: usize,
 }
 
 /// The data by which a row is compared.
@@ -141,6 +144,7 @@ enum Comparand<'a> {
 struct Set<'a> {
     ids: &'a [u64],
     weights: &'a [u32],
+    sketch: &'a [u64],
 }
 
 impl Set<'_> {
@@ -148,6 +152,42 @@ impl Set<'_> {
     fn size(self) -> usize {
         if self.weights.is_empty() { self.ids.len() } else { self.weights.iter().map(|&weight| weight as usize).sum() }
     }
+}
+
+/// Return the words of the sketch of a set: about a bit for each feature, so that two sets of `n` features, `d` of them
+/// in one set alone, have sketches that differ in `n / 2 (1 - exp(-2 d / n))` bits.
+fn sketch_words(features: usize) -> usize {
+    features.div_ceil(64).next_power_of_two()
+}
+
+/// Append the sketch of a set: bit i is the parity of the number of features whose hash is i modulo the number of bits
+/// (odd sketches: M. Mitzenmacher, R. Pagh, N. Pham, "Efficient Estimation for High Similarities Using Odd Sketches",
+/// WWW 2014, of whole sets).
+fn add_sketch(ids: &[u64], sketches: &mut Vec<u64>) -> Result<()> {
+    let (start, words) = (sketches.len(), sketch_words(ids.len()));
+    alloc::try_reserve(sketches, words)?;
+    sketches.resize(start + words, 0);
+    let sketch = &mut sketches[start..];
+    for id in ids {
+        let bit = (id >> 32) as usize;
+        sketch[bit / 64 % words] ^= 1 << (bit % 64);
+    }
+    Ok(())
+}
+
+/// Return a lower bound of the number of features that one of two sets has alone, by their sketches: each of these
+/// changes one bit. Half of the longer one, added to the other half, is the sketch of half as many bits.
+fn least_apart(a: &[u64], b: &[u64]) -> usize {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    counting(
+        #[inline(always)]
+        || {
+            let word = |(i, &word): (usize, &u64)| {
+                long[i..].iter().step_by(short.len()).fold(word, |word, part| word ^ part).count_ones() as usize
+            };
+            short.iter().enumerate().map(word).sum()
+        },
+    )
 }
 
 /// Remaining cost budget for comparing one document with others. It makes a run linear in the number of documents:
@@ -196,11 +236,12 @@ pub struct Cache {
     budget: usize,
     bytes: usize,
     clock: u64,
-    /// Number of the next chunk.
-    next: u64,
-    chunks: HashMap<u64, Chunk>,
+    /// Chunks; those of `free` have no rows.
+    chunks: Vec<Chunk>,
+    free: Vec<usize>,
     spare: Vec<Chunk>,
-    slots: HashMap<u32, Slot>,
+    /// The place of a row: `CHUNK` times its chunk, and its position there.
+    places: HashMap<u32, u32, NumberState>,
 }
 
 /// A text prepared for comparison with others.
@@ -208,6 +249,7 @@ pub struct Cache {
 pub struct Subject {
     set: IdSet,
     weights: Vec<u32>,
+    sketch: Vec<u64>,
     /// Sum of the weights of the set.
     size: usize,
     characters: Vec<char>,
@@ -219,9 +261,9 @@ impl Cache {
     /// Create a cache that shrinks to `budget` bytes. With rules for distinguishers, texts that differ in them do not
     /// match.
     pub fn new(measure: Measure, distinguishers: Option<Distinguishers>, budget: usize) -> Self {
-        let (chunks, slots, differing) = (HashMap::new(), HashMap::new(), AtomicU64::new(0));
-        let spare = Vec::new();
-        Self { measure, distinguishers, differing, budget, bytes: 0, clock: 0, next: 0, chunks, spare, slots }
+        let (places, differing) = (HashMap::default(), AtomicU64::new(0));
+        let (chunks, free, spare) = (Vec::new(), Vec::new(), Vec::new());
+        Self { measure, distinguishers, differing, budget, bytes: 0, clock: 0, chunks, free, spare, places }
     }
 
     /// Return the number of pairs that were similar enough but differ in their distinguishers.
@@ -236,10 +278,10 @@ impl Cache {
     pub fn missing(&mut self, rows: &[u32]) -> Result<Vec<u32>> {
         let mut missing = alloc::BestEffortVec::default();
         self.clock += 1;
-        let Self { clock, chunks, slots, .. } = self;
-        let mut is_missing = |row: &u32| match slots.get(row).and_then(|slot| chunks.get_mut(&slot.chunk)) {
-            Some(chunk) => {
-                chunk.needed = *clock;
+        let Self { clock, chunks, places, .. } = self;
+        let mut is_missing = |row: &u32| match places.get(row) {
+            Some(&place) => {
+                chunks[place as usize / CHUNK].needed = *clock;
                 false
             }
             None => true,
@@ -302,13 +344,16 @@ impl Cache {
                         chunk.weights.extend(features.iter().map(|feature| feature.1));
                         chunk.ids.len()
                     } else {
+                        let start = chunk.ids.len();
                         tokenizer.distinct(text, scratch, &mut chunk.ids)?;
+                        add_sketch(&chunk.ids[start..], &mut chunk.sketches)?;
                         chunk.ids.len()
                     };
                     if let Some(distinguishers) = distinguishers {
                         distinguishers.hashes(text, &mut chunk.distinguishers)?;
                     }
-                    chunk.rows.push((row, end, chunk.distinguishers.len()));
+                    let (sketch, distinguishers) = (chunk.sketches.len(), chunk.distinguishers.len());
+                    chunk.rows.push(Row { number: row, end, sketch, distinguishers });
                 }
                 Ok(())
             },
@@ -327,18 +372,19 @@ impl Cache {
 
     /// Store chunks of `rows` rows in total, or none if memory runs out.
     fn take(&mut self, chunks: Vec<Chunk>, rows: usize) -> Result<()> {
-        alloc::try_reserve_map(&mut self.slots, rows)?;
-        alloc::try_reserve_map(&mut self.chunks, chunks.len())?;
+        alloc::try_reserve_map(&mut self.places, rows)?;
+        alloc::try_reserve(&mut self.chunks, chunks.len())?;
         for mut chunk in chunks {
             chunk.trim();
-            let (mut start, mut first) = (0, 0);
-            for &(row, end, last) in &chunk.rows {
-                self.slots.insert(row, Slot { chunk: self.next, start, end, distinguishers: (first, last) });
-                (start, first) = (end, last);
-            }
+            let number = self.free.pop().unwrap_or(self.chunks.len());
+            self.places
+                .extend(chunk.rows.iter().zip((number * CHUNK) as u32..).map(|(row, place)| (row.number, place)));
             self.bytes += chunk.bytes();
-            self.chunks.insert(self.next, chunk);
-            self.next += 1;
+            if number == self.chunks.len() {
+                self.chunks.push(chunk);
+            } else {
+                self.chunks[number] = chunk;
+            }
         }
         Ok(())
     }
@@ -367,22 +413,27 @@ impl Cache {
         for (number, (chunk, rows)) in chunks.iter_mut().zip(rows.chunks(CHUNK)).enumerate() {
             chunk.needed = self.clock;
             let ends = &offsets[number * CHUNK..][..=rows.len()];
-            alloc::try_extend(&mut chunk.ids, &ids[ends[0] as usize..ends[rows.len()] as usize])?;
+            let first = ends[0] as usize;
+            alloc::try_extend(&mut chunk.ids, &ids[first..ends[rows.len()] as usize])?;
             alloc::try_reserve(&mut chunk.rows, rows.len())?;
-            chunk.rows.extend(rows.iter().zip(&ends[1..]).map(|(&row, end)| (row, (end - ends[0]) as usize, 0)));
+            for (&row, ends) in rows.iter().zip(ends.windows(2)) {
+                add_sketch(&ids[ends[0] as usize..ends[1] as usize], &mut chunk.sketches)?;
+                let (end, sketch) = (ends[1] as usize - first, chunk.sketches.len());
+                chunk.rows.push(Row { number: row, end, sketch, distinguishers: 0 });
+            }
         }
         self.take(chunks, rows.len())
     }
 
     /// True if comparing these rows takes less than a few hundred microseconds: few small sets.
     pub fn are_few(&self, rows: &[u32]) -> bool {
-        let size = |row: &u32| self.slots.get(row).map_or(0, |slot| slot.end - slot.start);
+        let size = |row: &u32| self.place(*row).map_or(0, |(_, start, end)| end.end - start.end);
         !self.measure.reads_texts() && rows.len() <= FEW && rows.iter().map(size).sum::<usize>() <= FEW_FEATURES
     }
 
     /// Return the first of `rows` that was not added.
     pub fn first_missing(&self, rows: &[u32]) -> Option<u32> {
-        rows.iter().copied().find(|row| !self.slots.contains_key(row))
+        rows.iter().copied().find(|row| !self.places.contains_key(row))
     }
 
     /// Clear the least recently used chunks until the cache is within its budget, except those with rows of the last
@@ -394,49 +445,55 @@ impl Cache {
         if self.bytes <= self.budget {
             return Ok(());
         }
-        let ages = self.chunks.iter().map(|(&number, chunk)| (chunk.needed, number));
-        let mut ages: Vec<(u64, u64)> = alloc::try_collect(ages)?;
+        let ages = self.chunks.iter().enumerate().map(|(number, chunk)| (chunk.needed, number));
+        let mut ages: Vec<(u64, usize)> = alloc::try_collect(ages)?;
         alloc::try_reserve(&mut self.spare, MAX_SPARE)?;
+        alloc::try_reserve(&mut self.free, ages.len())?;
+        ages.retain(|&(_, number)| !self.chunks[number].rows.is_empty());
         ages.sort_unstable();
         for (needed, number) in ages {
             if self.bytes <= self.budget || needed == self.clock {
                 break;
             }
-            if let Some(mut chunk) = self.chunks.remove(&number) {
-                self.bytes -= chunk.bytes();
-                for (row, ..) in &chunk.rows {
-                    // A row that was added again is in a later chunk.
-                    if self.slots.get(row).is_some_and(|slot| slot.chunk == number) {
-                        self.slots.remove(row);
-                    }
+            let mut chunk = std::mem::take(&mut self.chunks[number]);
+            self.free.push(number);
+            self.bytes -= chunk.bytes();
+            for Row { number: row, .. } in &chunk.rows {
+                // A row that was added again is in another chunk.
+                if self.places.get(row).is_some_and(|&place| place as usize / CHUNK == number) {
+                    self.places.remove(row);
                 }
-                if self.spare.len() < MAX_SPARE && chunk.bytes() <= self.budget / MAX_SPARE {
-                    chunk.clear();
-                    self.spare.push(chunk);
-                }
+            }
+            if self.spare.len() < MAX_SPARE && chunk.bytes() <= self.budget / MAX_SPARE {
+                chunk.clear();
+                self.spare.push(chunk);
             }
         }
         Ok(())
     }
 
+    /// Return the chunk of a row, the ends of the row before it there, and its own.
+    fn place(&self, row: u32) -> Option<(&Chunk, Row, Row)> {
+        let place = *self.places.get(&row)? as usize;
+        let (chunk, at) = (&self.chunks[place / CHUNK], place % CHUNK);
+        Some((chunk, if at == 0 { Row::default() } else { chunk.rows[at - 1] }, chunk.rows[at]))
+    }
+
     fn entry(&self, row: u32) -> Option<Comparand<'_>> {
-        let slot = self.slots.get(&row)?;
-        let chunk = self.chunks.get(&slot.chunk)?;
+        let (chunk, before, own) = self.place(row)?;
+        let range = before.end..own.end;
         Some(if self.measure.reads_texts() {
-            Comparand::Text(&chunk.text[slot.start..slot.end])
+            Comparand::Text(&chunk.text[range])
         } else {
-            let weights = if chunk.weights.is_empty() { &[][..] } else { &chunk.weights[slot.start..slot.end] };
-            Comparand::Set(Set { ids: &chunk.ids[slot.start..slot.end], weights })
+            let weights = if chunk.weights.is_empty() { &[][..] } else { &chunk.weights[range.clone()] };
+            Comparand::Set(Set { ids: &chunk.ids[range], weights, sketch: &chunk.sketches[before.sketch..own.sketch] })
         })
     }
 
     /// Return the distinguishers of a row; empty if it was not added.
     fn particulars_of(&self, row: u32) -> &[u64] {
-        let found = || {
-            let slot = self.slots.get(&row)?;
-            self.chunks.get(&slot.chunk)?.distinguishers.get(slot.distinguishers.0..slot.distinguishers.1)
-        };
-        found().unwrap_or_default()
+        let Some((chunk, before, own)) = self.place(row) else { return &[] };
+        &chunk.distinguishers[before.distinguishers..own.distinguishers]
     }
 
     /// Prepare `row` for comparison with others; a row that was not added has no features.
@@ -448,6 +505,7 @@ impl Cache {
         subject.words.clear();
         subject.set.clear(0);
         subject.weights.clear();
+        subject.sketch.clear();
         subject.distinguishers.clear();
         alloc::try_extend(&mut subject.distinguishers, self.particulars_of(row))?;
         match self.entry(row) {
@@ -464,6 +522,7 @@ impl Cache {
                 subject.set.insert_all(set.ids, |_| {});
                 subject.size = set.size();
                 alloc::try_extend(&mut subject.weights, set.weights)?;
+                alloc::try_extend(&mut subject.sketch, set.sketch)?;
             }
             None => {}
         }
@@ -475,10 +534,11 @@ impl Cache {
     /// # Errors
     /// There is no memory for the characters of `row`.
     pub fn allows(&self, row: u32, subject: &Subject, threshold: f64, allowance: &mut Allowance) -> Result<bool> {
-        let cost = match self.entry(row) {
-            Some(Comparand::Text(text)) if self.measure == Measure::Indel => {
-                indel::cost(text, &subject.characters, threshold)?
-            }
+        let cost = match self.measure {
+            Measure::Indel => match self.entry(row) {
+                Some(Comparand::Text(text)) => indel::cost(text, &subject.characters, threshold)?,
+                _ => 0,
+            },
             _ => 0,
         };
         let within = allowance.comparisons > 0 && cost <= allowance.characters;
@@ -535,6 +595,12 @@ impl Cache {
         let (a, b) = (set.size(), subject.size);
         if set.ids.is_empty() || subject.set.is_empty() || self.measure.of_sets(a.min(b), a, b) < threshold {
             return None;
+        }
+        if threshold > 0.0 && !set.sketch.is_empty() && !subject.sketch.is_empty() {
+            let most_shared = (a + b - least_apart(set.sketch, &subject.sketch)) / 2;
+            if self.measure.of_sets(most_shared.min(a).min(b), a, b) < threshold {
+                return None;
+            }
         }
         let mut shared = 0;
         let mut left = a;
@@ -689,6 +755,36 @@ mod tests {
         }
 
         #[test]
+        fn sketches_bound_what_sets_have_alone(
+            shared in prop::collection::hash_set(any::<u64>(), 0..300), apart in 0_usize..300, longer in 0_usize..700
+        ) {
+            let of = |count: usize, salt: u64| (1..=count as u64).map(move |i| (i ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let side = |count: usize, salt: u64| -> HashSet<u64> { shared.iter().copied().chain(of(count, salt)).collect() };
+            let (a, b) = (side(apart, 1 << 40), side(longer, 2 << 40));
+            let sketch = |set: &HashSet<u64>| {
+                let mut sketch = Vec::new();
+                add_sketch(&set.iter().copied().collect::<Vec<_>>(), &mut sketch).expect("room");
+                sketch
+            };
+            let bound = least_apart(&sketch(&a), &sketch(&b));
+            prop_assert!(bound <= a.symmetric_difference(&b).count());
+            prop_assert_eq!(bound, least_apart(&sketch(&b), &sketch(&a)));
+            prop_assert_eq!(0, least_apart(&sketch(&a), &sketch(&a)));
+            // The similarity that a threshold lets pass is the exact one, whatever the sketches say.
+            let mut sets = Cache::new(Measure::Jaccard, None, 1 << 20);
+            let ids: Vec<u64> = a.iter().chain(&b).copied().collect();
+            sets.add_sets(&[0, 1], &[0, a.len() as i64, ids.len() as i64], &ids).expect("sets");
+            let mut subject = Subject::default();
+            sets.subject(0, &mut subject).expect("room");
+            let union = a.union(&b).count();
+            let exact = if a.is_empty() || b.is_empty() { 0.0 } else { a.intersection(&b).count() as f64 / union as f64 };
+            for threshold in [exact, 0.8] {
+                let found = sets.at_least(1, &subject, threshold, &CancelToken::default()).expect("room");
+                prop_assert_eq!((exact > 0.0 && exact >= threshold).then_some(exact), found.filter(|&found| found > 0.0));
+            }
+        }
+
+        #[test]
         fn a_threshold_is_inclusive(collect_features in "[a-d]{2,40}", other in "[a-d]{2,40}", containment: bool) {
             let measure = if containment { Measure::Containment } else { Measure::Jaccard };
             let texts = [collect_features, other];
@@ -767,9 +863,9 @@ mod tests {
             cache.shrink().expect("room");
             next += count;
         }
-        let live: usize = cache.chunks.values().map(Chunk::bytes).sum();
+        let live: usize = cache.chunks.iter().filter(|chunk| !chunk.rows.is_empty()).map(Chunk::bytes).sum();
         let spare: usize = cache.spare.iter().map(Chunk::bytes).sum();
-        let used: usize = cache.chunks.values().map(|chunk| 8 * chunk.ids.len()).sum();
+        let used: usize = cache.chunks.iter().map(|chunk| 8 * chunk.ids.len()).sum();
         assert_eq!(live, cache.bytes);
         assert!(live <= cache.budget && spare <= cache.budget, "{live} bytes live, {spare} spare");
         assert!(used > cache.budget / 4, "{used} bytes of features");

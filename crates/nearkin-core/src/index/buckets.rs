@@ -4,6 +4,9 @@
 //! few buckets, and only these are stored. A bucket has space for all its documents and contains the added ones, so a
 //! look-up reads as many entries as one in an index that documents arrive in.
 //!
+//! A row may have words of bits behind its keys. A look-up then leaves out, before it sorts what it finds, documents
+//! whose bits differ in more than a number of places.
+//!
 //! Building visits [`GROUP`] bands at a time. It sorts their keys by [`DIGITS`] digits of [`DIGIT`] bits, least
 //! significant first (Knuth, *The Art of Computer Programming*, volume 3, section 5.2.5); documents whose digits agree
 //! are then sorted by the rest of the key. Keys are hashes, so that such runs are short, except for equal keys, which
@@ -16,6 +19,7 @@
 use crate::parallel::prelude::*;
 
 use crate::cancel::CancelToken;
+use crate::cpu::popcount::{counting, distance};
 use crate::{Error, Result, alloc};
 
 /// Bands whose keys are gathered in one pass over the documents, which may be in a mapped file.
@@ -40,6 +44,9 @@ pub struct Buckets {
     starts: Vec<u64>,
     added: Vec<u32>,
     members: Vec<u32>,
+    /// Words of bits of each document, and all of them.
+    words: usize,
+    bits: Vec<u64>,
 }
 
 /// Documents of one band by bucket, from 0, and the size of each bucket.
@@ -50,7 +57,8 @@ struct Band {
 }
 
 impl Buckets {
-    /// Group documents by their keys: document d has `keys[rows[d] * width + band]` for each of `bands` bands.
+    /// Group documents by their keys: document d has `keys[rows[d] * width + band]` for each of `bands` bands, and behind
+    /// them its bits.
     ///
     /// # Errors
     /// A row without keys; 2^32 documents or buckets; the call is cancelled; memory runs out.
@@ -67,6 +75,9 @@ impl Buckets {
             return Err(Error::parameter("rows", n, "less than 2^32 documents"));
         }
         let cancel = &CancelToken::current();
+        let words = width - bands;
+        let mut bits = alloc::try_with_capacity(n * words)?;
+        bits.extend(rows.iter().flat_map(|&row| &keys[row as usize * width + bands..][..words]));
         let mut all: Vec<Band> = alloc::try_with_capacity(bands)?;
         for first in (0..bands).step_by(GROUP) {
             let mut columns: Vec<Vec<Entry>> =
@@ -81,7 +92,7 @@ impl Buckets {
             all.extend(alloc::try_map_parallel(columns.into_par_iter().map(group))?);
             cancel.check()?;
         }
-        Self::join(n, &all)
+        Ok(Self { words, bits, ..Self::join(n, &all)? })
     }
 
     /// List the buckets of all bands by document.
@@ -123,6 +134,8 @@ impl Buckets {
             starts,
             added: alloc::try_zeroed(num_buckets)?,
             members: alloc::try_zeroed(shared)?,
+            words: 0,
+            bits: Vec::new(),
         })
     }
 
@@ -146,6 +159,13 @@ impl Buckets {
         &self.members[start..start + self.added[bucket as usize] as usize]
     }
 
+    /// Return a test of whether the bits of a document differ from those of `document` in at most `max_distance` places.
+    fn near(&self, document: u32, max_distance: Option<u32>) -> impl Fn(u32) -> bool {
+        let bits = |document: u32| &self.bits[document as usize * self.words..][..self.words];
+        let own = bits(document);
+        move |other| max_distance.is_none_or(|most| distance(own, bits(other)) <= most)
+    }
+
     /// Add these documents, each of them once.
     ///
     /// # Panics
@@ -160,33 +180,37 @@ impl Buckets {
         }
     }
 
-    /// Return offsets, and for each of `documents` the added ones that share a bucket with it, ascending; a document that
-    /// shares a bucket and was added is its own candidate.
+    /// Return offsets, and for each of `documents` the added ones that share a bucket with it and whose bits differ in at
+    /// most `max_distance` places, ascending; a document that shares a bucket and was added is its own candidate.
     ///
     /// # Errors
     /// The call is cancelled; memory runs out.
     ///
     /// # Panics
     /// If a document is out of range.
-    pub fn find(&self, documents: &[u32]) -> Result<(Vec<i64>, Vec<i64>)> {
+    pub fn find(&self, documents: &[u32], max_distance: Option<u32>) -> Result<(Vec<i64>, Vec<i64>)> {
         let cancel = &CancelToken::current();
         lists(documents.len(), |at, found| {
             cancel.check()?;
+            let near = self.near(documents[at], max_distance);
             for &bucket in self.of(documents[at]) {
-                alloc::try_extend(found, self.present(bucket))?;
+                let present = self.present(bucket);
+                alloc::try_reserve(found, present.len())?;
+                found.extend(present.iter().copied().filter(|&other| near(other)));
             }
             Ok(())
         })
     }
 
-    /// Return offsets, and for each of `documents` the positions of later ones that share a bucket with it, ascending.
+    /// Return offsets, and for each of `documents` the positions of later ones that share a bucket with it and whose bits
+    /// differ in at most `max_distance` places, ascending.
     ///
     /// # Errors
     /// The call is cancelled; memory runs out.
     ///
     /// # Panics
     /// If a document is out of range.
-    pub fn within(&self, documents: &[u32]) -> Result<(Vec<i64>, Vec<i64>)> {
+    pub fn within(&self, documents: &[u32], max_distance: Option<u32>) -> Result<(Vec<i64>, Vec<i64>)> {
         let cancel = &CancelToken::current();
         let count = documents.iter().map(|&document| self.of(document).len()).sum();
         let mut entries: Vec<(u32, u32)> = alloc::try_with_capacity(count)?;
@@ -196,11 +220,14 @@ impl Buckets {
         entries.sort_unstable();
         lists(documents.len(), |at, found| {
             cancel.check()?;
+            let near = self.near(documents[at], max_distance);
             for &bucket in self.of(documents[at]) {
                 let after = entries.partition_point(|entry| *entry <= (bucket, at as u32));
                 for &(_, other) in entries[after..].iter().take_while(|entry| entry.0 == bucket) {
-                    alloc::try_reserve(found, 1)?;
-                    found.push(other);
+                    if near(documents[other as usize]) {
+                        alloc::try_reserve(found, 1)?;
+                        found.push(other);
+                    }
                 }
             }
             Ok(())
@@ -215,7 +242,10 @@ fn lists(count: usize, fill: impl Fn(usize, &mut Vec<u32>) -> Result<()> + Sync)
         let (mut ends, mut all, mut found) = (alloc::try_with_capacity(CHUNK)?, Vec::new(), Vec::new());
         for at in number * CHUNK..count.min((number + 1) * CHUNK) {
             found.clear();
-            fill(at, &mut found)?;
+            counting(
+                #[inline(always)]
+                || fill(at, &mut found),
+            )?;
             found.sort_unstable();
             found.dedup();
             alloc::try_reserve(&mut all, found.len())?;
@@ -300,7 +330,7 @@ mod tests {
         #[test]
         fn candidates_are_those_of_all_pairs(
             table in prop::collection::vec(prop::collection::vec(0_u64..12, 6), 0..90), bands in 1_usize..7, high: bool,
-            step in 1_usize..4, narrow: bool
+            step in 1_usize..4, narrow: bool, most in prop::option::of(0_u32..6)
         ) {
             // Keys that agree in the sorted digits, or in all others.
             let spread = |key: u64| if narrow { key % 2 } else { key };
@@ -310,18 +340,20 @@ mod tests {
             let mut buckets = Buckets::new(&keys, 6, bands, &rows).expect("room");
             prop_assert_eq!((rows.len(), rows.is_empty()), (buckets.len(), buckets.is_empty()));
             let key = |document: usize, band: usize| keys[rows[document] as usize * 6 + band];
-            let share = |a: usize, b: usize| (0..bands).any(|band| key(a, band) == key(b, band));
+            let shares = |a: usize, b: usize| (0..bands).any(|band| key(a, band) == key(b, band));
+            let bits = |a: usize, b: usize| (bands..6).map(|word| (key(a, word) ^ key(b, word)).count_ones()).sum::<u32>();
+            let share = |a: usize, b: usize| shares(a, b) && most.is_none_or(|most| bits(a, b) <= most);
             let added: Vec<u32> = (0..rows.len() as u32).filter(|document| document % 3 != 1).collect();
             let (first, second) = added.split_at(added.len() / 2);
             buckets.add(first);
             buckets.add(second);
             let asked: Vec<u32> = (0..rows.len() as u32).rev().collect();
-            let (offsets, found) = buckets.find(&asked).expect("room");
-            let (begins, later) = buckets.within(&asked).expect("room");
+            let (offsets, found) = buckets.find(&asked, most).expect("room");
+            let (begins, later) = buckets.within(&asked, most).expect("room");
             prop_assert_eq!((asked.len() + 1, asked.len() + 1), (offsets.len(), begins.len()));
             for (at, &document) in asked.iter().enumerate() {
                 let document = document as usize;
-                let alone = !(0..rows.len()).any(|other| other != document && share(document, other));
+                let alone = !(0..rows.len()).any(|other| other != document && shares(document, other));
                 let expected: Vec<i64> = added
                     .iter()
                     .filter(|&&other| !alone && share(document, other as usize))
@@ -342,7 +374,7 @@ mod tests {
         let keys: Vec<u64> = (0..200_u64).map(|number| (number * 7 % 50) << 40).collect();
         let rows: Vec<i64> = (0..200).collect();
         let buckets = Buckets::new(&keys, 1, 1, &rows).expect("room");
-        let (offsets, later) = buckets.within(&(0..200).collect::<Vec<u32>>()).expect("room");
+        let (offsets, later) = buckets.within(&(0..200).collect::<Vec<u32>>(), None).expect("room");
         assert_eq!([50, 100, 150], later[..offsets[1] as usize]);
     }
 

@@ -308,10 +308,10 @@ mod x86 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn vector(seed: u64, size: usize) -> Vec<f64> {
+    pub(in crate::vectors) fn vector(seed: u64, size: usize) -> Vec<f64> {
         let base = random::base(seed, 9, 0);
         (0..size).map(|column| random::gaussian(random::word(base, column as u64))).collect()
     }

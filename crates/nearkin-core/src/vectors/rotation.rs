@@ -270,11 +270,7 @@ impl Rotations {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn vector(seed: u64, size: usize) -> Vec<f64> {
-        let base = random::base(seed, 9, 0);
-        (0..size).map(|column| random::gaussian(random::word(base, column as u64))).collect()
-    }
+    use crate::vectors::hadamard::tests::vector;
 
     #[test]
     fn coordinates_of_many_rows_are_those_of_each() {

@@ -22,12 +22,11 @@
 //! The result is a function of the set of templates: counts, order and batches do not affect it.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 
-use crate::templates::{self, Identity};
+use crate::templates;
 use nearkin_core::cancel::CancelToken;
 use nearkin_core::families::minhash::{MinHash, Scheme, Sketch};
-use nearkin_core::hash::xxh3;
+use nearkin_core::hash::{NumberState, xxh3};
 use nearkin_core::{Error, Result, alloc};
 
 use super::tokens::{ALERT, Symbol, Tokens, WORD, is_wordish, keywords, written};
@@ -183,7 +182,7 @@ pub struct Probe {
 /// An index of centroids by the bands of their signatures.
 struct CentroidIndex {
     family: MinHash,
-    buckets: HashMap<u64, Vec<u32>, BuildHasherDefault<Identity>>,
+    buckets: HashMap<u64, Vec<u32>, NumberState>,
 }
 
 impl CentroidIndex {

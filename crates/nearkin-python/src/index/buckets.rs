@@ -14,6 +14,8 @@ pub(crate) struct BucketCore {
     buckets: Lock<Buckets>,
 }
 
+type Lists = (Array<i64>, Array<i64>);
+
 #[pymethods]
 impl BucketCore {
     #[new]
@@ -31,16 +33,19 @@ impl BucketCore {
         })
     }
 
-    /// Return offsets, and the added documents that share a bucket with each of `documents`.
-    fn find(&self, py: Python<'_>, documents: Slice<u32>) -> PyResult<(Array<i64>, Array<i64>)> {
+    /// Return offsets, and the added documents that share a bucket with each of `documents`, and whose bits differ in at
+    /// most `max_distance` places.
+    #[pyo3(signature = (documents, max_distance=None))]
+    fn find(&self, py: Python<'_>, documents: Slice<u32>, max_distance: Option<u32>) -> PyResult<Lists> {
         check_places("documents", &documents, self.count)?;
-        reading(py, &self.buckets, |buckets| buckets.find(&documents)).map(pair)
+        reading(py, &self.buckets, |buckets| buckets.find(&documents, max_distance)).map(pair)
     }
 
-    /// Return offsets, and the positions of later documents that share a bucket with each of `documents`.
-    fn within(&self, py: Python<'_>, documents: Slice<u32>) -> PyResult<(Array<i64>, Array<i64>)> {
+    /// Return offsets, and the positions of such documents after each of `documents`.
+    #[pyo3(signature = (documents, max_distance=None))]
+    fn within(&self, py: Python<'_>, documents: Slice<u32>, max_distance: Option<u32>) -> PyResult<Lists> {
         check_places("documents", &documents, self.count)?;
-        reading(py, &self.buckets, |buckets| buckets.within(&documents)).map(pair)
+        reading(py, &self.buckets, |buckets| buckets.within(&documents, max_distance)).map(pair)
     }
 }
 

@@ -189,11 +189,17 @@ class CandidateSearch(DocumentSearch, Protocol):
 
 
 class StaticSearch(DocumentSearch, ABC):
-    """A search that gets the values of all documents when it is built, and only searches for these."""
+    """A search that gets the values of all documents when it is built, and only searches for these.
+
+    `within` and `pairs` leave out pairs whose values exclude a match (`FilteredCandidateSource`).
+    """
 
     @abstractmethod
-    def find_at(self, ordinals: Ordinals) -> CandidateLists:
-        """Return the added documents that may match each ordinal; a document may find itself."""
+    def find_at(self, ordinals: Ordinals, *, likely: bool = False) -> CandidateLists:
+        """Return the added documents that may match each ordinal; a document may find itself.
+
+        With `likely` leave out those whose values exclude a match.
+        """
 
 
 class TextSearch(CandidateSearch, ABC):

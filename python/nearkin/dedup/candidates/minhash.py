@@ -433,6 +433,8 @@ class BucketSearch(StaticSearch):
                     release(values.values, keys)
         rows = np.ascontiguousarray(rows, np.int64)
         self._buckets = BucketCore(keys.reshape(-1), keys.shape[1], source.banding.num_bands, rows)
+        # Bits that likely candidates differ in at most, where rows have bits.
+        self._max_distance = source.num_bits - source.min_equal_bits if source.keys and source.filtered else None
         release(values.values, keys)
         self._added = np.zeros(len(values), bool)
         self._count = 0
@@ -446,33 +448,37 @@ class BucketSearch(StaticSearch):
         self._count += len(ordinals)
         self._buckets.add(ordinals.astype(np.uint32))
 
-    def find_at(self, ordinals: Ordinals) -> CandidateLists:
+    def find_at(self, ordinals: Ordinals, *, likely: bool = False) -> CandidateLists:
         """Return the added documents that share a band."""
-        offsets, others = self._buckets.find(ordinals.astype(np.uint32))
+        offsets, others = self._buckets.find(ordinals.astype(np.uint32), self._max_distance if likely else None)
         if self._source.keys:
             # A bucket is an equal key.
             return CandidateLists(offsets, others)
         owners = np.repeat(np.arange(len(ordinals)), np.diff(offsets))
-        near, similarity = self._confirm(ordinals[owners], others)
+        near, similarity = self._confirm(ordinals[owners], others, likely=likely)
         lists = CandidateLists(offsets, others).select(near)
         return replace(lists, similarity=similarity)
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
-        """Return the pairs of the batch that share a band."""
-        offsets, right = self._buckets.within(ordinals.astype(np.uint32))
+        """Return the pairs of the batch that share a band and are likely."""
+        offsets, right = self._buckets.within(ordinals.astype(np.uint32), self._max_distance)
         left = np.repeat(np.arange(len(ordinals)), np.diff(offsets))
         if self._source.keys:
             return ListedBatch.of(CandidatePairs(left, right))
-        near, similarity = self._confirm(ordinals[left], ordinals[right])
+        near, similarity = self._confirm(ordinals[left], ordinals[right], likely=True)
         return ListedBatch.of(CandidatePairs(left[near], right[near], similarity))
 
-    def _confirm(self, left: Ordinals, right: Ordinals) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
-        """Return True for pairs that share a band and not only a key, and the similarity of these if it verifies."""
+    def _confirm(
+        self, left: Ordinals, right: Ordinals, *, likely: bool
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
+        """Return True for (likely) pairs that share a band and not only a key, and their similarity if it verifies."""
         near, distances = np.zeros(len(left), bool), [np.zeros(0, np.int64)]
         for start in range(0, len(left), _PAIRS):
             chunk = slice(start, start + _PAIRS)
             sides = self._values[left[chunk]], self._values[right[chunk]]
             near[chunk] = self._source.are_candidates(*sides)
+            if likely:
+                near[chunk] &= self._source.are_likely(*sides)
             if self._source.by_share:
                 distances.append(self._source.distances(*(side[near[chunk]] for side in sides)))
         # The system maps about 64 KB around each signature that is read.
@@ -480,12 +486,12 @@ class BucketSearch(StaticSearch):
         return near, self._source.match_similarity(np.concatenate(distances))
 
     def pairs(self) -> CandidatePairs:
-        """Return all pairs that share a band."""
+        """Return all pairs that share a band and are likely."""
         left, right, similarity = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
         added = np.flatnonzero(self._added)
         for start in range(0, len(added), _BATCH):
             ordinals = added[start : start + _BATCH]
-            lists = self.find_at(ordinals)
+            lists = self.find_at(ordinals, likely=True)
             owner = ordinals[lists.owners()]
             later = lists.ordinals > owner
             left.append(owner[later])

@@ -386,11 +386,11 @@ impl Query {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn lcs(s: &[u8], t: &[u8]) -> u32 {
+    pub(in super::super) fn lcs(s: &[u8], t: &[u8]) -> u32 {
         let mut row = vec![0u32; t.len() + 1];
         for &a in s {
             let mut corner = 0;

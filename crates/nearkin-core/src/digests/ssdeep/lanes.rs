@@ -221,21 +221,9 @@ fn measure_avx512<const SIXTEENS: usize>(table: &MaskTable, words: &[[u64; LANES
 #[cfg(test)]
 mod tests {
     use super::super::GRAM;
+    use super::super::compare::tests::lcs;
     use super::*;
     use proptest::prelude::*;
-
-    fn subsequence(s: &[u8], t: &[u8]) -> u32 {
-        let mut row = vec![0u32; t.len() + 1];
-        for &a in s {
-            let mut corner = 0;
-            for (j, &b) in t.iter().enumerate() {
-                let above = row[j + 1];
-                row[j + 1] = if a == b { corner + 1 } else { above.max(row[j]) };
-                corner = above;
-            }
-        }
-        row[t.len()]
-    }
 
     fn part(text: &[u8]) -> Part {
         Part::read(text).unwrap()
@@ -288,9 +276,9 @@ mod tests {
                 let (s, t) = (pattern.as_bytes(), text.as_bytes());
                 let gram = s.windows(GRAM).any(|gram| t.windows(GRAM).any(|other| gram == other));
                 for common in &plain {
-                    prop_assert_eq!((subsequence(s, t), gram), (common.subsequence[lane], common.gram[lane]));
+                    prop_assert_eq!((lcs(s, t), gram), (common.subsequence[lane], common.gram[lane]));
                 }
-                prop_assert_eq!((subsequence(s, t), gram), (best.subsequence[lane], best.gram[lane]));
+                prop_assert_eq!((lcs(s, t), gram), (best.subsequence[lane], best.gram[lane]));
             }
         }
     }

@@ -57,22 +57,16 @@ pub(super) struct ProbeJob<'a> {
 /// empty for a radius of -1.
 fn ball(len: u32, radius: i32) -> Result<Vec<u32>> {
     let mut words = BestEffortVec::default();
-    for weight in 0..=radius {
-        let mut word: u32 = (1 << weight) - 1;
-        while word >> len == 0 {
-            words.push(word);
-            if weight == 0 {
-                break;
-            }
-            // The next larger word with as many ones.
-            let low = word & word.wrapping_neg();
-            let ripple = word + low;
-            word = ripple | (((word ^ ripple) >> 2) >> low.trailing_zeros());
+    let mut word: u32 = if radius < 0 { 1 << len } else { 0 };
+    while word >> len == 0 {
+        words.push(word);
+        word += 1;
+        // All words up to the carry from the lowest one have at least as many ones.
+        while word.count_ones() as i32 > radius && word >> len == 0 {
+            word += word & word.wrapping_neg();
         }
     }
-    let mut words = words.into_vec()?;
-    words.sort_unstable();
-    Ok(words)
+    words.into_vec()
 }
 
 /// Memory that the batches of probes use in turn.
@@ -349,11 +343,7 @@ impl<'a> ProbeJob<'a> {
                 continue;
             }
             let (from, to) = (probe.from as usize * words, probe.to as usize * words);
-            for line in 0..LINES {
-                if from + 8 * line < to {
-                    prefetch_at(entries, from + 8 * line);
-                }
-            }
+            (from..to).step_by(8).take(LINES).for_each(|at| prefetch_at(entries, at));
         }
     }
 
@@ -414,7 +404,12 @@ impl<'a> ProbeJob<'a> {
             };
             // The end of the array, and widths that no vector holds.
             for entry in at..to {
-                if distance(&entries[entry * stride..][..stride], &sketch[..stride]) <= radius {
+                let distance = match &entries[entry * stride..][..stride] {
+                    // The most frequent of them, in a row.
+                    [a, b, c] => [a ^ sketch[0], b ^ sketch[1], c ^ sketch[2]].map(u64::count_ones).iter().sum(),
+                    entry => distance(entry, &sketch[..stride]),
+                };
+                if distance <= radius {
                     propose(entry);
                 }
             }

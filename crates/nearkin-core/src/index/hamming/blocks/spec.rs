@@ -30,9 +30,10 @@ const BATCH_ENTRY: f64 = 0.06;
 const STREAM: f64 = 0.05;
 
 /// Return the nanoseconds to probe one bucket of tables that take `bytes` in all: 15 if they fit the second-level
-/// cache, up to 60 if each probe reads memory (measured likewise).
-fn probe_cost(bytes: usize) -> f64 {
-    (30.0 + 7.5 * (bytes as f64 / 50e6).log2()).clamp(15.0, 60.0)
+/// cache, up to 60 if each probe reads memory, and 1.75 times as many if its entries have several words (fitted to
+/// single queries of 64 to 256 bits with AVX2).
+fn probe_cost(bytes: usize, sketch: usize) -> f64 {
+    (30.0 + 7.5 * (bytes as f64 / 50e6).log2()).clamp(15.0, 60.0) * if sketch > 1 { 1.75 } else { 1.0 }
 }
 
 /// Return the nanoseconds to count one word of a bucket's entry, which is read from where the tables are (fitted to single
@@ -275,7 +276,7 @@ impl Spec {
     /// marginal cost. None if they cannot.
     pub(crate) fn plan(&self, slots: usize, words: usize, radius: u32, aim: Aim) -> Option<Probing> {
         let bytes = self.bytes(slots, words) + slots * 8 * words;
-        let far = |queries| (probe_cost(bytes), entry_cost(bytes), 0.0, TABLE / queries as f64);
+        let far = |queries| (probe_cost(bytes, self.sketch), entry_cost(bytes), 0.0, TABLE / queries as f64);
         // Where entries are read in order, counting is most of their cost.
         let slowdown = ScanCosts::get().slowdown();
         match aim {
