@@ -281,7 +281,12 @@ class TextCache:
     ) -> None: ...
     def shrink(self) -> None: ...
     def similarities(
-        self, left: npt.NDArray[np.uint32], right: npt.NDArray[np.uint32], *, left_out: bool = False
+        self,
+        left: npt.NDArray[np.uint32],
+        right: npt.NDArray[np.uint32],
+        *,
+        left_out: bool = False,
+        threshold: float = 0.0,
     ) -> npt.NDArray[np.float64]: ...
     def first_matches(
         self,

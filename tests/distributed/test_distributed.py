@@ -395,18 +395,21 @@ def test_texts_of_dense_pairs_are_sent_to_few_blocks() -> None:
     left, right = np.triu_indices(1_000, 1)
     counts = {"characters": 3_400_000, "documents": 1_000, "older": 0, "searched": 1_000}
     blocks = Blocks.of(len(left), counts)
-    assert (100, 10) == (blocks.count, blocks.columns)
-    assert 1 == Blocks.of(8_000, counts).columns
+    assert (4, 2) == (blocks.count, blocks.columns)
+    assert 1 == Blocks.of(2_000, counts).columns
+    # Ten times as many documents with a third of their pairs: their texts decide.
+    long = {"characters": 340_000_000, "documents": 10_000, "older": 0, "searched": 10_000}
+    assert (441, 21) == (Blocks.of(16_000_000, long).count, Blocks.of(16_000_000, long).columns)
 
     def texts(blocks: Blocks) -> int:
         """Return the number of texts that are sent."""
         rows = pa.Table.from_batches(blocks.rows(iter(pa.table({"left": left, "right": right}).to_batches())))
         block, *sides = (rows[name].to_numpy() for name in ("block", "left", "right"))
-        assert np.bincount(block).max() < 3 * len(left) / 100
+        assert np.bincount(block).max() < 3 * len(left) / blocks.count
         return len(np.unique(np.concatenate([block * 1_000 + side for side in sides])))
 
-    assert texts(blocks) < 20_000
-    assert texts(Blocks(100)) > 50_000
+    assert 4_000 == blocks.num_sent(len(left), 1_000) >= texts(blocks)
+    assert 101_000 == Blocks(100).num_sent(len(left), 1_000) >= texts(Blocks(100)) > 50_000
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "left_semi", "left_anti"])

@@ -101,18 +101,19 @@ impl TextCache {
         py.detach(|| self.cache.write()?.shrink()).into_python()
     }
 
-    /// Return the similarities of rows `left[i]` and `right[i]`; texts too long for Indel are an error, or NaN with
-    /// `left_out`.
-    #[pyo3(signature = (left, right, *, left_out=false))]
+    /// Return the similarities of rows `left[i]` and `right[i]`, 0 for those below `threshold`; texts too long for Indel
+    /// are an error, or NaN with `left_out`.
+    #[pyo3(signature = (left, right, *, left_out=false, threshold=0.0))]
     fn similarities(
         &self,
         py: Python<'_>,
         left: Slice<u32>,
         right: Slice<u32>,
         left_out: bool,
+        threshold: f64,
     ) -> PyResult<Array<f64>> {
         check_length("right", right.len(), left.len())?;
-        self.compare(py, &left, &right, |cache| cache.similarities(&left, &right, left_out)).map(Array)
+        self.compare(py, &left, &right, |cache| cache.similarities(&left, &right, left_out, threshold)).map(Array)
     }
 
     /// Return the first match of each document among its candidates: see `first_matches` in the core.

@@ -54,7 +54,7 @@ from nearkin.dedup.candidates import (
     TextSearch,
     Values,
 )
-from nearkin.dedup.candidates.base import chunk_ranges, distinct
+from nearkin.dedup.candidates.base import chunk_ranges, distinct, first_seen
 from nearkin.dedup.checkpoint import Arrays, StageLog
 from nearkin.dedup.constraints import CannotLink, Components
 from nearkin.dedup.documents import HashedDocuments
@@ -556,12 +556,8 @@ class Clusterer:
         for first, last in chunk_ranges(offsets[1:] - offsets[0], _CANDIDATES):
             start, own = offsets[first], batch[first:last]
             listed, bounds = candidates[start : offsets[last]], offsets[first : last + 1] - start
-            # A candidate counts where it first occurs: of several values for a place NumPy keeps the last. A chunk that
-            # starts later may count it again, which is rare.
-            places, numbers = listed - listed.min(initial=0), np.arange(len(listed), dtype=np.int32)
-            first_at = np.zeros(places.max(initial=0) + 1, np.int32)
-            first_at[places[::-1]] = numbers[::-1]
-            sums = np.concatenate([[0], np.cumsum(self._lengths_of(listed) * (first_at[places] == numbers))])
+            # A candidate counts where it first occurs; a chunk that starts later may count it again, which is rare.
+            sums = np.concatenate([[0], np.cumsum(self._lengths_of(listed) * first_seen(listed))])
             ends = sums[bounds[1:]] + np.cumsum(self._lengths[own].astype(np.int64))
             for begin, end in chunk_ranges(ends, _BATCH_CHARACTERS):
                 chunk = bounds[begin : end + 1]

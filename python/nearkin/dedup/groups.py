@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import content_hashes, feature_sets
 from nearkin.dedup.candidates import MinHashCandidates, TextBatch, Values
-from nearkin.dedup.candidates.base import chunk_ranges, list_offsets
+from nearkin.dedup.candidates.base import chunk_ranges, distinct, list_offsets
 from nearkin.dedup.checkpoint import HashLog
 from nearkin.dedup.contains import to_strings
 from nearkin.dedup.documents import HashedDocuments
@@ -177,7 +177,7 @@ class Groups:
             for at, group in enumerate(numbers.tolist()):
                 parts[group].append(hashes[offsets[at] : offsets[at + 1]])
         # The features of one text are distinct and ascend.
-        sets = [each[0] if len(each) == 1 else np.unique(np.concatenate(each)) for each in parts.values()]
+        sets = [each[0] if len(each) == 1 else distinct(np.concatenate(each)) for each in parts.values()]
         counts = np.array([len(each) for each in sets], np.int64)
         return FeatureSets(list_offsets(counts), np.concatenate([np.zeros(0, np.uint64), *sets]))
 

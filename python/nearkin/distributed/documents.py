@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import content_hashes, soundness
 from nearkin.dedup.candidates import CandidateSource, MinHashCandidates, TextCandidateSource, Values
+from nearkin.dedup.candidates.base import distinct
 from nearkin.dedup.documents import SOUND_COUNTS
 from nearkin.dedup.keep import KeepKey, best_numbers
 from nearkin.errors import InputError, input_error
@@ -219,7 +220,7 @@ class Selection:
 def distinct_numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Return the distinct values of the column number of each batch."""
     for batch in batches:
-        yield from to_batches({"number": np.unique(to_integers(batch.column("number")))})
+        yield from to_batches({"number": distinct(to_integers(batch.column("number")))})
 
 
 # Hashing

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from nearkin._core import absorb_listed, content_hashes
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import FilteredCandidateSource, TextCandidateSource, Values
-from nearkin.dedup.candidates.base import chunk_ranges, list_offsets
+from nearkin.dedup.candidates.base import chunk_ranges, distinct, first_seen, list_offsets
 from nearkin.dedup.verify import TextMeasure
 from nearkin.distributed.documents import (
     TASK_BYTES,
@@ -67,10 +67,9 @@ _MAX_BLOCKS = 1 << 14
 # Verification
 
 
-def num_blocks(pairs: int, counts: Mapping[str, int]) -> int:
-    """Return the number of blocks for pairs of documents, whose numbers and characters are in `counts`."""
-    characters = 2 * pairs * max(counts["characters"] // max(counts["documents"] + counts["older"], 1), 1)
-    return max(num_tasks(pairs, _TASK_PAIRS), num_long_blocks(characters))
+def mean_characters(counts: Mapping[str, int]) -> int:
+    """Return the mean characters of documents, whose numbers and characters are in `counts`."""
+    return max(counts["characters"] // max(counts["documents"] + counts["older"], 1), 1)
 
 
 def num_long_blocks(characters: int) -> int:
@@ -98,12 +97,16 @@ class Blocks:
 
     @classmethod
     def of(cls, pairs: int, counts: Mapping[str, int]) -> Blocks:
-        """Choose the blocks of pairs; `counts` are those of `num_blocks`, and `searched` documents."""
-        count = num_blocks(pairs, counts)
-        side = math.isqrt(count)
-        if 2 * side >= min(pairs // max(counts["searched"], 1), count):
-            return cls(count)
-        return cls(count // side * side, side)
+        """Choose the blocks that get the fewest documents, by the `counts` of `mean_characters` and `searched`."""
+        documents, mean = counts["searched"], mean_characters(counts)
+        # A block of a grid has the documents of a row and of a column, however many pairs they form.
+        side = max(num_long_blocks(2 * documents * mean), math.isqrt(num_tasks(pairs, _TASK_PAIRS) - 1) + 1)
+        rows = max(num_tasks(pairs, _TASK_PAIRS), num_long_blocks(2 * pairs * mean))
+        return min(cls(rows), cls(side * side, side), key=lambda blocks: blocks.num_sent(pairs, documents))
+
+    def num_sent(self, pairs: int, documents: int) -> int:
+        """Return the largest number of documents that are sent, counted for each block that gets them."""
+        return sum(min(pairs, documents * blocks) for blocks in (self.columns, self.count // self.columns))
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Add the block of each pair (left, right, and is_long if there are long ones)."""
@@ -170,13 +173,16 @@ class Verification:
         sides = [documents.find(to_integers(pairs.column(name))) for name in ("left", "right")]
         del table, pairs
         # The documents of the inner loop are the fewer ones, so that they stay in the cache.
-        outer, inner = sorted((0, 1), key=lambda at: -len(np.unique(sides[at])))
-        # Several units may propose the same pair.
-        keys = np.unique(sides[outer] * len(documents.numbers) + sides[inner])
+        outer, inner = sorted((0, 1), key=lambda at: -len(distinct(sides[at])))
+        # They do in tiles, each of documents whose features take half of it. Several units may propose the same pair.
+        n, listed = len(documents.numbers), np.zeros(len(documents.numbers), np.int64)
+        listed[sides[inner]] = documents.lengths[sides[inner]]
+        tiles = 16 * np.cumsum(listed) // _CACHE_BYTES
+        keys = distinct((tiles[sides[inner]] * n + sides[outer]) * n + sides[inner])
         counts = dict.fromkeys(COUNTS, 0)
         cache = None if self.comparison is None else self.comparison.cache(_CACHE_BYTES)
         for start in range(0, len(keys), _PAIRS):
-            rows = np.divmod(keys[start : start + _PAIRS], len(documents.numbers))
+            rows = np.divmod(keys[start : start + _PAIRS] % (n * n), n)
             yield from self._links(documents, rows[outer], rows[inner], cache, counts)
         types = {"left": pa.int64(), "right": pa.int64(), "similarity": pa.float64(), "distance": pa.int64()}
         nulls = {name: pa.nulls(1, kind) for name, kind in types.items()}
@@ -216,41 +222,21 @@ class Verification:
     def _compare(
         self, documents: _Block, left: Numbers, right: Numbers, cache: TextCache
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return similarities by texts, and True for pairs that differ by a rule."""
+        """Return similarities by texts, 0 below the threshold, and True for pairs that differ by a rule."""
         similarity, differ = np.zeros(len(left)), np.zeros(len(left), bool)
-        for start, end in chunk_ranges(np.cumsum(documents.lengths[left] + documents.lengths[right]), _MAX_CHARACTERS):
+        threshold = 0.0 if self.all_match else self.threshold
+        ends = np.stack([left, right], axis=1)
+        sizes = (documents.lengths[ends] * first_seen(ends.reshape(-1)).reshape(ends.shape)).sum(axis=1)
+        for start, end in chunk_ranges(np.cumsum(sizes), _MAX_CHARACTERS):
             sides = left[start:end].astype(np.uint32), right[start:end].astype(np.uint32)
-            missing = cache.missing(np.unique(np.concatenate(sides)))
+            missing = cache.missing(distinct(np.concatenate(sides)))
             if len(missing):
                 cache.shrink()
                 cache.add(missing, documents.texts.take(missing.astype(np.int64)))  # type: ignore[union-attr]
-            similarity[start:end] = self._similarities(cache, *sides)
+            similarity[start:end] = cache.similarities(*sides, left_out=True, threshold=threshold)
             if self.comparison is not None and self.comparison.differ:
                 differ[start:end] = cache.which_differ(*sides)
         return similarity, differ
-
-    def _similarities(
-        self, cache: TextCache, left: NDArray[np.uint32], right: NDArray[np.uint32]
-    ) -> NDArray[np.float64]:
-        """Return similarities; 0 for pairs that are found to be below the threshold before all of it is computed."""
-        comparison, n = self.comparison, len(left)
-        if comparison is None or comparison.measure != "jaccard" or comparison.differ or self.all_match:
-            return cache.similarities(left, right, left_out=True)
-        # Most documents of boilerplate match none, so each is compared up to its first match, and then with the rest.
-        runs = [np.flatnonzero(np.append(True, side[1:] != side[:-1])) for side in (left, right)]
-        (starts, outer, inner) = (runs[0], left, right) if len(runs[0]) <= len(runs[1]) else (runs[1], right, left)
-        offsets, owner = np.append(starts, n), np.repeat(np.arange(len(starts)), np.diff(starts, append=n))
-        documents, similarity = outer[starts], np.zeros(n)
-        by, first, *_ = cache.first_matches(
-            documents=documents, offsets=offsets, candidates=inner, threshold=self.threshold, most=n
-        )
-        matched = np.flatnonzero(inner == by[owner])
-        similarity[matched] = first[owner[matched]]
-        last = np.full(len(starts), n)
-        last[owner[matched]] = matched
-        rest = np.flatnonzero(np.arange(n) > last[owner])
-        similarity[rest] = cache.similarities(left[rest], right[rest], left_out=True)
-        return similarity
 
 
 @dataclass(frozen=True)

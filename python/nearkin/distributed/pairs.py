@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import byte_hashes, hamming_distances
 from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates, Values
-from nearkin.dedup.candidates.base import chunk_ranges
+from nearkin.dedup.candidates.base import chunk_ranges, distinct
 from nearkin.dedup.candidates.simhash import flatten
 from nearkin.distributed.documents import (
     TASK_ROWS,
@@ -437,7 +437,7 @@ class FirstPairs:
         more = last >= 0
         if more.any():
             # List all members of such a bucket, because later documents are compared with them.
-            hot = np.isin(units, np.unique(units[more]))
+            hot = np.isin(units, distinct(units[more]))
             numbers_of = np.where(more, numbers[last], NONE)
             zeros = np.zeros(int(hot.sum()), np.int64)
             yield from to_batches(pair_rows(MEMBER, zeros, numbers[hot], units[hot], numbers_of[hot]))

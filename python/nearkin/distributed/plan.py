@@ -21,7 +21,7 @@ pairs is fastest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Protocol
@@ -47,7 +47,7 @@ from nearkin.distributed.documents import (
     to_integers,
     value_dtype,
 )
-from nearkin.distributed.links import COUNTS, LONG, Blocks, Verification, num_long_blocks
+from nearkin.distributed.links import COUNTS, LONG, Blocks, Verification, mean_characters, num_long_blocks
 from nearkin.distributed.pages import (
     LINES,
     PAGES,
@@ -158,9 +158,12 @@ def hashed_source(config: DedupConfig) -> Any:
     return source.by_keys() if isinstance(source, MinHashCandidates) else source
 
 
-def count_passes(pairs: int, documents: int, document_bytes: int) -> int:
-    """Return the number of passes in which an engine that keeps documents of pairs in memory verifies pairs."""
-    sent = pairs + min(pairs, documents)
+def count_passes(pairs: int, counts: Mapping[str, int], document_bytes: int) -> int:
+    """Return the number of passes in which an engine that keeps documents of pairs in memory verifies pairs.
+
+    `counts` are those of `Blocks.of`.
+    """
+    sent = Blocks.of(pairs, counts).num_sent(pairs, counts["searched"])
     return min(max(-(-sent * document_bytes // PASS_BYTES), 1), MAX_PASSES)
 
 
@@ -596,11 +599,8 @@ class Plan:
 
     def _num_passes(self, pairs: int) -> int:
         """Return the number of passes in which pairs are verified: one for each `PASS_BYTES`, but each reads all."""
-        counts = self.counts
-        documents = counts["documents"] + counts["older"]
-        texts = counts["characters"] if self.config.comparison is not None else 0
-        size = texts // max(documents, 1) + self.dtype.itemsize
-        return count_passes(pairs, documents, size) if self.in_memory else 1
+        texts = mean_characters(self.counts) if self.config.comparison is not None else 0
+        return count_passes(pairs, self.counts, texts + self.dtype.itemsize) if self.in_memory else 1
 
     def _mark_long(self, documents: Rows, pairs: Rows, blocks: Blocks) -> tuple[Rows, Blocks]:
         """Add is_long, True for pairs with a long document, and return it with the blocks of all pairs."""

@@ -279,5 +279,6 @@ def explain_job(frames: list[DataFrame], text: str, config: DedupConfig, *, in_m
     documents, mean = row["documents"], max(round((row["bytes"] or 0) / row["documents"]), 1)
     banding = config.candidate_source.banding  # type: ignore[attr-defined]  # MinHash has bands.
     pairs = round(NEAR_PAIRS * documents)
-    passes = count_passes(pairs, documents, mean + 8 * banding.num_bands + _BITS) if in_memory else 1
+    counts = {"documents": documents, "older": 0, "searched": documents, "characters": documents * mean}
+    passes = count_passes(pairs, counts, mean + 8 * banding.num_bands + _BITS) if in_memory else 1
     return explain(documents, mean, bands=(banding.num_bands, banding.num_rows), passes=passes)

@@ -364,7 +364,7 @@ mod tests {
             let mut cache = Cache::new(Measure::Jaccard, None, usize::MAX);
             let rows: Vec<u32> = (0..n as u32).collect();
             cache.add(&tokenizer, &rows, &texts.as_slice()).expect("nothing stops it");
-            let similarity = |a: usize, b: usize| cache.similarities(&[a as u32], &[b as u32], false).expect("a similarity")[0];
+            let similarity = |a: usize, b: usize| cache.similarities(&[a as u32], &[b as u32], false, 0.0).expect("a similarity")[0];
             let mut expected: Vec<Option<usize>> = vec![None; n];
             for d in 0..n {
                 expected[d] = (0..d).find(|&e| {

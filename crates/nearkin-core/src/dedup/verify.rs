@@ -622,15 +622,15 @@ impl Cache {
         Some(self.measure.of_sets(shared, a, b))
     }
 
-    /// Return the similarities of rows `left[i]` and `right[i]`, 0 for rows that were not added, in parallel. For
-    /// Indel, more than 2^39 pairs of characters are an error, or NaN with `left_out`.
+    /// Return the similarities of rows `left[i]` and `right[i]`, 0 for rows that were not added and those below
+    /// `threshold`, in parallel. For Indel, more than 2^39 pairs of characters are an error, or NaN with `left_out`.
     ///
     /// # Errors
     /// Such a pair; the call is cancelled, or memory runs out.
     ///
     /// # Panics
     /// If the two lists differ in length.
-    pub fn similarities(&self, left: &[u32], right: &[u32], left_out: bool) -> Result<Vec<f64>> {
+    pub fn similarities(&self, left: &[u32], right: &[u32], left_out: bool, threshold: f64) -> Result<Vec<f64>> {
         assert_eq!(left.len(), right.len(), "one left and one right text a pair");
         let cancel = &CancelToken::current();
         for (&a, &b) in left.iter().zip(right).filter(|_| !left_out && self.measure == Measure::Indel) {
@@ -638,6 +638,10 @@ impl Cache {
                 indel::check_budget(a, b, indel::MAX_COST)?;
             }
         }
+        // The side of longer runs is the left one: sets are shared either way.
+        let runs = |side: &[u32]| side.chunk_by(|a, b| a == b).count();
+        let swapped = !self.measure.reads_texts() && runs(right) < runs(left);
+        let (left, right) = if swapped { (right, left) } else { (left, right) };
         // Pairs with the same left text are adjacent, so that its set is built once.
         let mut order: Vec<u32> = alloc::try_collect(0..left.len() as u32)?;
         order.sort_unstable_by_key(|&pair| left[pair as usize]);
@@ -651,7 +655,8 @@ impl Cache {
                 cancel.check()?;
                 let row = right[pair as usize];
                 let fits = !left_out || self.allows(row, subject, 0.0, &mut Allowance::new(1))?;
-                let found = if fits { self.at_least(row, subject, 0.0, cancel)?.unwrap_or(0.0) } else { f64::NAN };
+                let found =
+                    if fits { self.at_least(row, subject, threshold, cancel)?.unwrap_or(0.0) } else { f64::NAN };
                 similarities.push(found);
             }
             Ok(similarities)
@@ -729,13 +734,16 @@ mod tests {
             let pairs: Vec<(u32, u32)> =
                 (0..texts.len() as u32).flat_map(|i| (0..texts.len() as u32).map(move |j| (j, i))).collect();
             let (left, right): (Vec<u32>, Vec<u32>) = pairs.into_iter().unzip();
-            let jaccard = cache(Measure::Jaccard, &texts).similarities(&left, &right, false).expect("similarities");
-            let containment = cache(Measure::Containment, &texts).similarities(&left, &right, false).expect("similarities");
+            let jaccard = cache(Measure::Jaccard, &texts).similarities(&left, &right, false, 0.0).expect("similarities");
+            let containment = cache(Measure::Containment, &texts).similarities(&left, &right, false, 0.0).expect("similarities");
+            // The sides change places, and what is below a threshold is 0.
+            let bounded = cache(Measure::Jaccard, &texts).similarities(&right, &left, false, 0.5).expect("similarities");
             for (pair, (&i, &j)) in left.iter().zip(&right).enumerate() {
                 let (a, b) = (features(&texts[i as usize]), features(&texts[j as usize]));
                 let shared = a.intersection(&b).count() as f64;
                 let ratio = |whole: usize| if whole == 0 { 0.0 } else { shared / whole as f64 };
                 prop_assert_eq!(ratio(a.union(&b).count()), jaccard[pair]);
+                prop_assert_eq!(if jaccard[pair] < 0.5 { 0.0 } else { jaccard[pair] }, bounded[pair]);
                 prop_assert_eq!(ratio(a.len().min(b.len())), containment[pair]);
             }
         }
@@ -749,8 +757,8 @@ mod tests {
             for measure in [Measure::Jaccard, Measure::Containment] {
                 let mut sets = Cache::new(measure, None, 1 << 20);
                 sets.add_sets(&rows, &offsets, &ids).expect("sets");
-                let expected = cache(measure, &texts).similarities(&rows, &other, false).expect("similarities");
-                prop_assert_eq!(expected, sets.similarities(&rows, &other, false).expect("similarities"));
+                let expected = cache(measure, &texts).similarities(&rows, &other, false, 0.0).expect("similarities");
+                prop_assert_eq!(expected, sets.similarities(&rows, &other, false, 0.0).expect("similarities"));
             }
         }
 
@@ -801,7 +809,7 @@ mod tests {
     #[test]
     fn indel_similarity_is_that_of_the_articles_texts() {
         let texts = ["how are u?".to_owned(), "how are you?".to_owned(), String::new()];
-        let found = cache(Measure::Indel, &texts).similarities(&[0, 0], &[1, 2], true).expect("similarities");
+        let found = cache(Measure::Indel, &texts).similarities(&[0, 0], &[1, 2], true, 0.0).expect("similarities");
         assert!((found[0] - (1.0 - 2.0 / 22.0)).abs() < 1e-12);
         assert_eq!(0.0, found[1]);
     }
@@ -875,13 +883,13 @@ mod tests {
     fn a_cache_over_its_budget_drops_what_was_not_needed() {
         let texts: Vec<String> = (0..9 * CHUNK).map(|i| format!("text number {i} with some features")).collect();
         let mut cache = cache(Measure::Jaccard, &texts);
-        let whole = cache.similarities(&[4], &[7], false).expect("a similarity");
+        let whole = cache.similarities(&[4], &[7], false, 0.0).expect("a similarity");
         cache.budget = cache.bytes / 2;
         assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]).expect("room"));
         cache.shrink().expect("room");
         assert!(cache.bytes <= cache.budget && cache.bytes > 0);
         assert_eq!(Vec::<u32>::new(), cache.missing(&[4, 7]).expect("room"));
-        assert_eq!(whole, cache.similarities(&[4], &[7], false).expect("a similarity"));
+        assert_eq!(whole, cache.similarities(&[4], &[7], false, 0.0).expect("a similarity"));
         let rows: Vec<u32> = (0..texts.len() as u32).collect();
         let missing = cache.missing(&rows).expect("room");
         assert!(!missing.is_empty() && Some(missing[0]) == cache.first_missing(&rows));
@@ -890,7 +898,7 @@ mod tests {
         cache.add(&tokenizer(), &missing, &again.as_slice()).expect("nothing stops it");
         assert_eq!(None, cache.first_missing(&rows));
         let last = rows.len() as u32 - 1;
-        assert_eq!(vec![1.0], cache.similarities(&[last], &[last], false).expect("a similarity"));
-        assert!(cache.similarities(&[missing[0]], &[missing[1]], false).expect("a similarity")[0] > 0.8);
+        assert_eq!(vec![1.0], cache.similarities(&[last], &[last], false, 0.0).expect("a similarity"));
+        assert!(cache.similarities(&[missing[0]], &[missing[1]], false, 0.0).expect("a similarity")[0] > 0.8);
     }
 }

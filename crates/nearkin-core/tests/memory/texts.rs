@@ -209,7 +209,7 @@ fn caches_are_whole() {
             cache
         };
         let state = |cache: &Cache| {
-            (cache.first_missing(&rows), cache.similarities(&[1, 2], &[3, 4], false).expect("there is memory"))
+            (cache.first_missing(&rows), cache.similarities(&[1, 2], &[3, 4], false, 0.0).expect("there is memory"))
         };
         attack("cache add", some, state, |cache| cache.add(tokenizer, later, &&texts[1000..]));
         attack("cache missing", some, state, |cache| Ok(cache.missing(&twice)?.len()));
@@ -247,7 +247,7 @@ fn comparisons_are_refused_and_given() {
     for measure in [Measure::Jaccard, Measure::Indel] {
         let mut cache = Cache::new(measure, None, usize::MAX);
         cache.add(tokenizer, &[0, 1, 2, 3], &texts.as_slice()).expect("there is memory");
-        ask("similarities", || cache.similarities(&[0, 2], &[1, 3], false));
+        ask("similarities", || cache.similarities(&[0, 2], &[1, 3], false, 0.0));
         let matched = |found: nearkin_core::dedup::absorb::Matches| (found.by, found.verified);
         ask("matches", || first_matches(&cache, 0.1, &[0, 2], &[0, 1, 2], &[1, 3], 9).map(matched));
         let equal = vec![7; 4];

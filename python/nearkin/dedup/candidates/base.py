@@ -313,6 +313,15 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return ordered[is_first[: len(ordered)]]
 
 
+def first_seen(values: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return True where a value from 0 on occurs for the first time."""
+    places, numbers = values - values.min(initial=0), np.arange(len(values), dtype=np.int32)
+    first_at = np.zeros(places.max(initial=0) + 1, np.int32)
+    # Of several numbers for a place NumPy keeps the last one.
+    first_at[places[::-1]] = numbers[::-1]
+    return np.asarray(first_at[places] == numbers)
+
+
 def chunk_ranges(ends: NDArray[np.int64], limit: int, max_items: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield begin and end (exclusive) of chunks of items whose sizes add up to at most `limit`, or of one item.
 

@@ -31,6 +31,7 @@ from nearkin.dedup.candidates.base import (
     TextBatch,
     TextSearch,
     Values,
+    distinct,
 )
 from nearkin.dedup.summary import FamilySummary
 from nearkin.errors import bad_parameter
@@ -172,7 +173,7 @@ class ContainmentSearch(TextSearch):
         contained, larger = self._larger.of(batch)
         owners = np.concatenate([smaller_owners, np.searchsorted(batch, contained)])
         # Documents of one size may find each other twice.
-        pairs = np.unique(owners * (len(self._values) + 1) + np.concatenate([smaller, larger]))
+        pairs = distinct(owners * (len(self._values) + 1) + np.concatenate([smaller, larger]))
         return CandidateLists.of_pairs(*np.divmod(pairs, len(self._values) + 1), len(batch))
 
     def within(self, ordinals: Ordinals) -> CandidateBatch:
@@ -182,7 +183,7 @@ class ContainmentSearch(TextSearch):
         owners = np.repeat(np.arange(len(ordinals)), np.diff(offsets))
         other = matches != owners
         left, right = np.minimum(owners, matches)[other], np.maximum(owners, matches)[other]
-        pairs = np.unique(left * (len(ordinals) + 1) + right)
+        pairs = distinct(left * (len(ordinals) + 1) + right)
         return ListedBatch.of(CandidatePairs(*np.divmod(pairs, len(ordinals) + 1)))
 
     def pairs(self) -> CandidatePairs:
