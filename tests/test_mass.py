@@ -14,14 +14,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 44_084, "crates": 48_589, "tests": 52_228, "bench": 6_863}
+TOTALS = {"python": 44_084, "crates": 48_590, "tests": 52_228, "bench": 6_863}
 """Ceilings of whole trees."""
 
 FOLDERS = {
     "crates/nearkin-base/src": 829,
     "crates/nearkin-core/src": 8,
     "crates/nearkin-base/src/cpu": 1_406,
-    "crates/nearkin-core/src/dedup": 2_887,
+    "crates/nearkin-core/src/dedup": 2_888,
     "crates/nearkin-core/src/digests": 2_768,
     "crates/nearkin-core/src/families": 1_920,
     "crates/nearkin-base/src/hash": 736,

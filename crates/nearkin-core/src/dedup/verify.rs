@@ -19,8 +19,9 @@
 //! everything. Thresholds are inclusive. Features are compared by 64-bit identifiers (see [`crate::text::tokenizer`]).
 //!
 //! Cost: one pass over each text for its set, one lookup per feature of the smaller set for a pair; a pair that can't
-//! reach the threshold is abandoned early, most pairs of boilerplate by their sketches (`add_sketch`). Indel takes O(characters² / 64) per pair, so [`Cache::similarities`] limits
-//! a pair, and an [`Allowance`] the comparisons of one document.
+//! reach the threshold is abandoned early, most pairs of boilerplate by their sketches (`add_sketch`). Indel takes
+//! O(characters² / 64) per pair, so [`Cache::similarities`] limits a pair, and an [`Allowance`] the comparisons of one
+//! document.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

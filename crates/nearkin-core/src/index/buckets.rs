@@ -13,7 +13,7 @@
 //! are sorted already.
 //!
 //! Cost: two passes over the keys of a band, and one look-up per shared bucket. Memory, with n documents and s shared
-//! keys in all: 8 n + 8 s bytes and at most 6 s for buckets; while building 56 n more for each thread.
+//! keys in all: 8 n + 8 s bytes, those of the bits, and at most 6 s for buckets; while building 56 n more for each thread.
 //! Test: `candidates_are_those_of_all_pairs`.
 
 use crate::parallel::prelude::*;
