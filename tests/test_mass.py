@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 44_084, "crates": 48_590, "tests": 52_228, "bench": 6_863}
+TOTALS = {"python": 44_085, "crates": 48_590, "tests": 52_232, "bench": 6_863}
 """Ceilings of whole trees."""
 
 FOLDERS = {
@@ -37,7 +37,7 @@ FOLDERS = {
     "python/nearkin": 1_341,
     "python/nearkin/cli": 4_893,
     "python/nearkin/compat": 865,
-    "python/nearkin/dedup": 6_145,
+    "python/nearkin/dedup": 6_146,
     "python/nearkin/dask": 76,
     "python/nearkin/digests": 673,
     "python/nearkin/distributed": 2_096,

@@ -17,7 +17,7 @@ import strategies
 from definitions import RADIUS, RECIPE, Reference, dedup, near_duplicates, removed, same
 from nearkin.dedup import cluster
 from nearkin.dedup.candidates import SimHashCandidates
-from nearkin.dedup.candidates.base import chunk_ranges
+from nearkin.dedup.candidates.base import chunk_ranges, first_seen
 from nearkin.dedup.documents import hash_texts
 from nearkin.dedup.reference import SearchableReference
 from nearkin.dedup.verify import TextMeasure
@@ -225,6 +225,13 @@ def test_no_documents_give_an_empty_result() -> None:
     for old in ([], near_duplicates(20)):
         built, _, _ = make_clusterer([], old, 0.5)
         assert 0 == len(built.absorb().by) == len(built.components().by) == len(built.links()[0])
+
+
+@given(st.lists(st.integers(0, 9) | st.integers(0, 1 << 20), max_size=30))
+def test_first_occurrences_are_marked(values: list[int]) -> None:
+    """In a list of small numbers, and of few among many."""
+    expected = [value not in values[:at] for at, value in enumerate(values)]
+    assert expected == first_seen(np.array(values, np.int64)).tolist()
 
 
 @given(st.lists(st.integers(0, 30), max_size=20), st.integers(1, 60))

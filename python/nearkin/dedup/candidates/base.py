@@ -315,11 +315,12 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
 
 def first_seen(values: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return True where a value from 0 on occurs for the first time."""
-    places, numbers = values - values.min(initial=0), np.arange(len(values), dtype=np.int32)
-    first_at = np.zeros(places.max(initial=0) + 1, np.int32)
-    # Of several numbers for a place NumPy keeps the last one.
-    first_at[places[::-1]] = numbers[::-1]
-    return np.asarray(first_at[places] == numbers)
+    if (size := int(values.max(initial=0)) + 1) > 8 * len(values):
+        return np.isin(np.arange(len(values)), np.unique(values, return_index=True)[1], assume_unique=True)
+    # A table is faster than sorting where its pages are used. Of several numbers for a place NumPy keeps the last one.
+    first_at, numbers = np.zeros(size, np.int32), np.arange(len(values), dtype=np.int32)
+    first_at[values[::-1]] = numbers[::-1]
+    return np.asarray(first_at[values] == numbers)
 
 
 def chunk_ranges(ends: NDArray[np.int64], limit: int, max_items: int | None = None) -> Iterator[tuple[int, int]]:
