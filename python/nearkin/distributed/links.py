@@ -100,7 +100,8 @@ class Blocks:
         """Choose the blocks that get the fewest documents, by the `counts` of `mean_characters` and `searched`."""
         documents, mean = counts["searched"], mean_characters(counts)
         # A block of a grid has the documents of a row and of a column, however many pairs they form.
-        side = max(num_long_blocks(2 * documents * mean), math.isqrt(num_tasks(pairs, _TASK_PAIRS) - 1) + 1)
+        texts = min(num_long_blocks(2 * documents * mean), math.isqrt(_MAX_BLOCKS))
+        side = max(texts, math.isqrt(num_tasks(pairs, _TASK_PAIRS) - 1) + 1)
         rows = max(num_tasks(pairs, _TASK_PAIRS), num_long_blocks(2 * pairs * mean))
         return min(cls(rows), cls(side * side, side), key=lambda blocks: blocks.num_sent(pairs, documents))
 
@@ -174,7 +175,7 @@ class Verification:
         del table, pairs
         # The documents of the inner loop are the fewer ones, so that they stay in the cache.
         outer, inner = sorted((0, 1), key=lambda at: -len(distinct(sides[at])))
-        # They do in tiles, each of documents whose features take half of it. Several units may propose the same pair.
+        # Pairs are in tiles of inner documents whose features take half of it. Several units may propose the same pair.
         n, listed = len(documents.numbers), np.zeros(len(documents.numbers), np.int64)
         listed[sides[inner]] = documents.lengths[sides[inner]]
         tiles = 16 * np.cumsum(listed) // _CACHE_BYTES

@@ -161,8 +161,8 @@ fn sketch_words(features: usize) -> usize {
     features.div_ceil(64).next_power_of_two()
 }
 
-/// Append the sketch of a set: bit i is the parity of the number of features whose hash is i modulo the number of bits
-/// (odd sketches: M. Mitzenmacher, R. Pagh, N. Pham, "Efficient Estimation for High Similarities Using Odd Sketches",
+/// Append the sketch of a set: bit i is the parity of the number of features whose hash, its upper half, is i modulo the
+/// number of bits (odd sketches: M. Mitzenmacher, R. Pagh, N. Pham, "Efficient Estimation for High Similarities Using Odd Sketches",
 /// WWW 2014, of whole sets).
 fn add_sketch(ids: &[u64], sketches: &mut Vec<u64>) -> Result<()> {
     let (start, words) = (sketches.len(), sketch_words(ids.len()));
@@ -535,11 +535,9 @@ impl Cache {
     /// # Errors
     /// There is no memory for the characters of `row`.
     pub fn allows(&self, row: u32, subject: &Subject, threshold: f64, allowance: &mut Allowance) -> Result<bool> {
-        let cost = match self.measure {
-            Measure::Indel => match self.entry(row) {
-                Some(Comparand::Text(text)) => indel::cost(text, &subject.characters, threshold)?,
-                _ => 0,
-            },
+        let entry = if self.measure == Measure::Indel { self.entry(row) } else { None };
+        let cost = match entry {
+            Some(Comparand::Text(text)) => indel::cost(text, &subject.characters, threshold)?,
             _ => 0,
         };
         let within = allowance.comparisons > 0 && cost <= allowance.characters;
@@ -639,7 +637,7 @@ impl Cache {
                 indel::check_budget(a, b, indel::MAX_COST)?;
             }
         }
-        // The side of longer runs is the left one: sets are shared either way.
+        // Similarity of sets is symmetric: the side of longer runs is the left one.
         let runs = |side: &[u32]| side.chunk_by(|a, b| a == b).count();
         let swapped = !self.measure.reads_texts() && runs(right) < runs(left);
         let (left, right) = if swapped { (right, left) } else { (left, right) };

@@ -77,15 +77,17 @@ impl Buckets {
         let cancel = &CancelToken::current();
         let words = width - bands;
         let mut bits = alloc::try_with_capacity(n * words)?;
-        bits.extend(rows.iter().flat_map(|&row| &keys[row as usize * width + bands..][..words]));
         let mut all: Vec<Band> = alloc::try_with_capacity(bands)?;
         for first in (0..bands).step_by(GROUP) {
             let mut columns: Vec<Vec<Entry>> =
                 alloc::try_map((0..GROUP.min(bands - first)).map(|_| alloc::try_with_capacity(n)))?;
             for (document, &row) in rows.iter().enumerate() {
-                let row = &keys[row as usize * width + first..];
-                for (column, &key) in columns.iter_mut().zip(row) {
+                let row = &keys[row as usize * width..][..width];
+                for (column, &key) in columns.iter_mut().zip(&row[first..]) {
                     column.push((key, document as u32));
+                }
+                if first == 0 {
+                    bits.extend(&row[bands..]);
                 }
             }
             cancel.check()?;
@@ -162,8 +164,7 @@ impl Buckets {
     /// Return a test of whether the bits of a document differ from those of `document` in at most `max_distance` places.
     fn near(&self, document: u32, max_distance: Option<u32>) -> impl Fn(u32) -> bool {
         let bits = |document: u32| &self.bits[document as usize * self.words..][..self.words];
-        let own = bits(document);
-        move |other| max_distance.is_none_or(|most| distance(own, bits(other)) <= most)
+        move |other| max_distance.is_none_or(|most| distance(bits(document), bits(other)) <= most)
     }
 
     /// Add these documents, each of them once.
