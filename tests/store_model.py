@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import nearkin as nk
-from nearkin.dedup.candidates import SimHashCandidates
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.errors import InputError
 from nearkin.recipe import Recipe
 from nearkin.store.kinds import StoreSettings

@@ -16,8 +16,8 @@ import reference
 import strategies
 from definitions import RADIUS, RECIPE, Reference, dedup, near_duplicates, removed, same
 from nearkin.dedup import cluster
-from nearkin.dedup.candidates import SimHashCandidates
 from nearkin.dedup.candidates.base import chunk_ranges, first_seen
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.documents import hash_texts
 from nearkin.dedup.reference import SearchableReference
 from nearkin.dedup.verify import TextMeasure

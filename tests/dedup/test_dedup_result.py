@@ -14,7 +14,7 @@ import pytest
 import nearkin as nk
 from definitions import dedup, near_duplicates
 from nearkin.dedup import result as result_module
-from nearkin.dedup.candidates import SimHashCandidates
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.reference import SearchableReference
 from nearkin.dedup.result import (

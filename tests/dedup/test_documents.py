@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import nearkin as nk
 from nearkin.dedup import documents
-from nearkin.dedup.candidates import SimHashCandidates
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.documents import (
     HashedDocuments,
     as_column,

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import nearkin as nk
 import strategies
 from definitions import RADIUS, RECIPE, dedup, near_duplicates, outcome, same
-from nearkin.dedup.candidates import CandidateLists, SimHashCandidates
+from nearkin.dedup.candidates import CandidateLists
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.documents import hash_texts
 from nearkin.dedup.reference import ReferenceProvider, SearchableReference
 from nearkin.errors import MismatchError, ParameterError, mismatch

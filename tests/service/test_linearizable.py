@@ -35,7 +35,7 @@ from live import Reply, Service, serving
 from wire import Connection, request
 
 import nearkin as nk
-from nearkin.dedup.candidates import SimHashCandidates
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.errors import InputError
 from nearkin.store.kinds import StoreSettings
 from nearkin.store.kinds.texts import TextSettings

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import nearkin as nk
-from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
+from nearkin.dedup.candidates import MinHashCandidates
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.errors import MismatchError, ParameterError
 from nearkin.store.results import StoredMatch
 

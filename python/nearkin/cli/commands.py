@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -49,11 +50,13 @@ class OptionsOf:
     """
 
     def __init__(self, config: type, *names: str, show_defaults: bool = True) -> None:
-        hints = get_type_hints(config)
         described = {each.name: each for each in fields(config) if "help" in each.metadata}
+        options = [described[name] for name in names or described]
+        # Types of other fields may be of modules that this command does not import.
+        types_of = types.SimpleNamespace(__annotations__={each.name: each.type for each in options})
+        hints = get_type_hints(types_of, vars(sys.modules[config.__module__]))
         self.parameters = [
-            _option(described[name], hints[name], given_only=True, show_default=show_defaults)
-            for name in names or described
+            _option(each, hints[each.name], given_only=True, show_default=show_defaults) for each in options
         ]
 
 

@@ -20,10 +20,11 @@ import typer
 
 from nearkin.cli.errors import format_error
 from nearkin.errors import ParameterError, bad_parameter, input_error, printable
+from nearkin.notebook import cells as cell_width
+from nearkin.notebook import padded
 from nearkin.progress import reporting
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from typing_extensions import Buffer
 
     from nearkin.progress import Progress
@@ -74,6 +75,11 @@ def say_result(result: object, record: Mapping[str, object], *, as_json: bool) -
 def warn(message: str) -> None:
     """Write a message to standard error, on one line and printable."""
     typer.echo(f"nearkin: {printable(message)}", err=True)
+
+
+def note(text: str) -> None:
+    """Write printable lines to standard error; a terminal wraps long ones itself, so that commands can be copied."""
+    typer.echo(text, err=True)
 
 
 def report_summary(summary: Mapping[str, Any], show: Callable[[], None], *, as_json: bool, quiet: bool) -> None:
@@ -151,14 +157,6 @@ def escape_surrogates(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def console(*, err: bool = False) -> Console:
-    """Return the console for tables, without colours and markup."""
-    from rich.console import Console
-
-    stream = sys.stderr if err else sys.stdout
-    return Console(stderr=err, markup=False, highlight=False, width=None if stream.isatty() else _PIPE_WIDTH)
-
-
 def show_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[str]],
@@ -189,15 +187,27 @@ def show_table(
         for row in (columns, *rows) if header else rows:
             say("\t".join(map(printable, row)))
         return
+    right_aligned = set(right)
+    if not (header or lines or sys.stderr.isatty()):
+        # As below, without the import of rich, which takes as long as the run of a small job.
+        cells = [[printable(cell) for cell in row] for row in rows]
+        widths = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
+        for row in cells:
+            aligned = zip(row, widths, columns, strict=True)
+            parts = (padded(cell, width, right=name in right_aligned) + "  " for cell, width, name in aligned)
+            note("".join(parts).rstrip())
+        return
+    from rich.console import Console
     from rich.table import Table
 
     table = Table(show_header=header) if lines else Table(show_header=header, box=None, padding=(0, 2, 0, 0))
-    right_aligned = set(right)
     for name in columns:
         table.add_column(printable(name), overflow="fold", justify="right" if name in right_aligned else "left")
     for row in rows:
         table.add_row(*map(printable, row))
-    console(err=err).print(table)
+    stream = sys.stderr if err else sys.stdout
+    width = None if stream.isatty() else _PIPE_WIDTH
+    Console(stderr=err, markup=False, highlight=False, width=width).print(table)
 
 
 def show_counts(rows: Iterable[tuple[int | str, str]]) -> None:

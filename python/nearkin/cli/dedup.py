@@ -25,9 +25,9 @@ from nearkin.cli.commands import Commands, Options, OptionsOf
 from nearkin.cli.console import (
     Failures,
     binary_stdout,
-    console,
     display,
     escape_surrogates,
+    note,
     progress_bars,
     report_summary,
     say,
@@ -47,7 +47,7 @@ from nearkin.cli.corpus import (
     report_skipped,
     warn_ids,
 )
-from nearkin.cli.dedup_options import PASSAGE_OPTIONS, Job, OutputOptions
+from nearkin.cli.dedup_options import PASSAGE_OPTIONS, EngineOptions, Job, OutputOptions
 from nearkin.cli.options import Bits, HexColumn, Inputs, Json, Quiet, RecipeOption, parse_recipe, refuse_url
 from nearkin.cli.report import REPORT, check_report, write_report
 from nearkin.dedup.config import DedupConfig
@@ -147,13 +147,14 @@ def dedup(job: Job) -> None:
     nearkin dedup --family ssdeep Documents --out unlike --keep newest
     nearkin dedup images.parquet --hex-column pdq --radius 31 --out clean --image-column path --report
     """
-    from nearkin.cli import distributed
-
     set_num_threads(job.threads)
     job = replace(job, reading=job.reading.for_kind(job.matching.get("kind"), job.inputs))
     if job.output.report:
         check_report(job.output.out, job.matching.get("keep"))
-    if (engine := distributed.choose_engine(job)) is not None:
+    if job.engine != EngineOptions():
+        from nearkin.cli import distributed
+
+        engine = distributed.choose_engine(job)
         job.keep_columns()
         if job.engine.explain or job.dry_run:
             estimate = distributed.explain(job, engine)
@@ -634,10 +635,10 @@ def _report(
     def show() -> None:
         show_counts(rows)
         if example is not None:
-            console(err=True).print(f"\n{printable(example)}")
+            note(f"\n{printable(example)}")
         if commands := list(_next_commands(job, summary)):
             rows_of_next = "\n".join(f"  {printable(command)}  # {purpose}" for command, purpose in commands)
-            console(err=True).print(f"\nnext:\n{rows_of_next}")
+            note(f"\nnext:\n{rows_of_next}")
 
     report_summary(summary, show, as_json=job.as_json and job.output.out != "-", quiet=job.quiet)
 

@@ -72,8 +72,8 @@ _READABLE = "an engine reads parquet, and jsonl uncompressed or as .gz, .bz2 or 
 _GLOB = re.compile(r"[*?\[\]{}\\]")
 
 
-def choose_engine(job: Job) -> Engine | None:
-    """Return the engine of a job, or None, after checking the options that an engine supports.
+def choose_engine(job: Job) -> Engine:
+    """Return the engine of a job with options for one, after checking those that an engine supports.
 
     Raises
     ------
@@ -82,10 +82,8 @@ def choose_engine(job: Job) -> Engine | None:
     """
     options = job.engine
     engine = parse_engine(options.engine, options.master, options.remote)
-    if engine is None and options.explain:
-        raise bad_parameter("explain", "given", "--engine or --remote with it, whose jobs it estimates")
     if engine is None:
-        return None
+        raise bad_parameter("explain", "given", "--engine or --remote with it, whose jobs it estimates")
     for name in job.explicit_options():
         if name not in _SUPPORTED:
             raise bad_parameter(name, "given", _REASONS.get(name, "not with an engine"))

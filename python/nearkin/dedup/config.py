@@ -26,26 +26,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, T
 
 import numpy as np
 
-from nearkin.dedup.candidates import (
-    DigestCandidates,
-    FeatureCandidates,
-    FileCandidates,
-    MinHashCandidates,
-    SimHashCandidates,
-    TextCandidateSource,
-    TlshCandidates,
-)
-from nearkin.dedup.candidates.codes import CodeCandidates, CodeRecipe
-from nearkin.dedup.candidates.minhash import feature_threshold
+from nearkin.dedup.candidates.minhash import MinHashCandidates, feature_threshold
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.distinguishers import parse_differ
 from nearkin.dedup.keep import BEST, KeepKey, parse_keep, removes_clusters
 from nearkin.dedup.kinds import KIND_HELP, Kind, check_kind, with_kind
 from nearkin.dedup.options import keeping_option, matching_option, output_option, parts_option
 from nearkin.dedup.verify import Measure, TextMeasure
-from nearkin.digests.recipes import AnyDigestRecipe, parse_recipe
-from nearkin.digests.ssdeep import DigestRecipe
-from nearkin.digests.tlsh import TlshRecipe
 from nearkin.errors import bad_parameter, check_count, check_share, mismatch
 from nearkin.families.base import Family
 from nearkin.recipe import CONTAINMENT, Recipe
@@ -53,8 +40,12 @@ from nearkin.recipe.base import FrozenRecipe
 from nearkin.text.chunking import Unit, parse_units
 
 if TYPE_CHECKING:
+    from nearkin.dedup.candidates import TextCandidateSource
+    from nearkin.dedup.candidates.codes import CodeCandidates, CodeRecipe
+    from nearkin.dedup.candidates.digests import DigestCandidates, FeatureCandidates, FileCandidates
     from nearkin.dedup.documents import Cells
     from nearkin.dedup.result import DedupResult
+    from nearkin.digests.recipes import AnyDigestRecipe
     from nearkin.io import OutputDir
 
 Verify = Literal["jaccard", "containment", "indel", "words", "signature", "none"]
@@ -506,6 +497,8 @@ class DedupConfig(_ClusterOptions):
         if self.recipe.family == "simhash":
             if self.bands is not None:
                 raise bad_parameter("bands", "{}x{}".format(*self.bands), "None with simhash, which has a radius")
+            from nearkin.dedup.candidates.simhash import SimHashCandidates
+
             return SimHashCandidates(self.recipe, self.threshold, self.radius, self.recall)
         if self.radius is not None:
             allowed = "None with minhash, which has no radius: set a recall, or a recipe of the family simhash"
@@ -581,6 +574,12 @@ class _TextlessOptions(_ClusterOptions):
     near_misses: ClassVar[int] = 0
 
 
+def _parse_digest_recipe(recipe: AnyDigestRecipe | str | None = None) -> AnyDigestRecipe:
+    from nearkin.digests.recipes import parse_recipe
+
+    return parse_recipe(recipe)
+
+
 @dataclass(frozen=True, kw_only=True)
 class FileDedupConfig(_TextlessOptions):
     """Options of a deduplication of files; `nearkin.dedup_files` documents each of them.
@@ -596,7 +595,7 @@ class FileDedupConfig(_TextlessOptions):
         For an unknown value, or a number out of range.
     """
 
-    recipe: AnyDigestRecipe = field(default_factory=DigestRecipe)
+    recipe: AnyDigestRecipe = field(default_factory=_parse_digest_recipe)
     family: FileFamily | None = None
     threshold: int = FILE_THRESHOLD
     radius: int | None = None
@@ -617,9 +616,12 @@ class FileDedupConfig(_TextlessOptions):
     verify: ClassVar[str] = "score"
 
     def __post_init__(self) -> None:
+        from nearkin.dedup.candidates import digests
+        from nearkin.digests.tlsh import TlshRecipe
+
         if self.skip_hubs is not None:
             self._set(skip_hubs=check_count("skip_hubs", self.skip_hubs, 1, _MAX_COUNT, "1 or more, or None"))
-        self._set(recipe=parse_recipe(self.recipe), order=parse_keep(self.keep, _BY_TIME))
+        self._set(recipe=_parse_digest_recipe(self.recipe), order=parse_keep(self.keep, _BY_TIME))
         self._check_choices(cluster=ClusterRule, links=ListedLinks)
         if self.family is None:
             self._set(family=self.recipe.family)
@@ -627,23 +629,23 @@ class FileDedupConfig(_TextlessOptions):
         kinds: list[DigestCandidates | FeatureCandidates] = []
         for recipe in self.recipes:
             if isinstance(recipe, TlshRecipe):
-                kinds.append(TlshCandidates(recipe, FILE_RADIUS if self.radius is None else self.radius))
+                kinds.append(digests.TlshCandidates(recipe, FILE_RADIUS if self.radius is None else self.radius))
             else:
-                kinds.append(DigestCandidates(recipe, self.threshold, self.skip_hubs))
+                kinds.append(digests.DigestCandidates(recipe, self.threshold, self.skip_hubs))
         if self.family == "ssdeep" and self.radius is not None:
             raise bad_parameter("radius", self.radius, "a threshold with ssdeep, which has scores")
-        if isinstance(kinds[0], DigestCandidates):
+        if isinstance(kinds[0], digests.DigestCandidates):
             self._set(threshold=kinds[0].threshold)
         if self.also == "text":
             text_threshold = TEXT_THRESHOLD if self.text_threshold is None else self.text_threshold
             self._set(text_threshold=text_threshold)
-            kinds.append(FeatureCandidates(text_threshold))
+            kinds.append(digests.FeatureCandidates(text_threshold))
         elif self.also is not None:
             raise bad_parameter("also", repr(self.also), "'text', or None")
         elif self.text_threshold is not None:
             raise bad_parameter("text_threshold", self.text_threshold, "None, or also='text' with it")
         one = kinds[0] if len(kinds) == 1 else None
-        self._set(candidate_source=one if isinstance(one, DigestCandidates) else FileCandidates(kinds))
+        self._set(candidate_source=one if isinstance(one, digests.DigestCandidates) else digests.FileCandidates(kinds))
 
     @property
     def recipes(self) -> tuple[AnyDigestRecipe, ...]:
@@ -654,6 +656,9 @@ class FileDedupConfig(_TextlessOptions):
         ParameterError
             A recipe of another family.
         """
+        from nearkin.digests.ssdeep import DigestRecipe
+        from nearkin.digests.tlsh import TlshRecipe
+
         if self.family == "fuzzy":
             if not isinstance(self.recipe, DigestRecipe):
                 raise bad_parameter("recipe", str(self.recipe), "one of ssdeep with fuzzy, whose other digest is tlsh")
@@ -680,12 +685,14 @@ class FileDedupConfig(_TextlessOptions):
         MismatchError
             A store of another kind of documents.
         """
+        from nearkin.digests.base import FuzzyRecipe
+
         args = {name: value for name, value in args.items() if value is not None or name not in _FOLLOWING}
         if settings is not None:
             if args.get("also") == "text":
                 allowed = "None with a store, which has digests of its files and no texts"
                 raise bad_parameter("also", "'text'", allowed)
-            if not isinstance(settings.recipe, (DigestRecipe, TlshRecipe)):
+            if not isinstance(settings.recipe, FuzzyRecipe):
                 raise mismatch("family", f"the store's {settings.recipe}", args.get("family", "ssdeep"))
             if args.get("family", settings.recipe.family) != settings.recipe.family:
                 raise mismatch("family", f"the store's {settings.recipe}", args["family"])
@@ -739,6 +746,8 @@ class CodeDedupConfig(_TextlessOptions):
     verify: ClassVar[str] = "hamming"
 
     def __post_init__(self) -> None:
+        from nearkin.dedup.candidates.codes import CodeCandidates
+
         self._set(order=parse_keep(self.keep), candidate_source=CodeCandidates(self.radius, self.bits))
         self._check_choices(cluster=ClusterRule, links=ListedLinks)
 

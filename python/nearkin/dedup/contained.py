@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.candidates.base import chunk_ranges
 from nearkin.dedup.cluster import sample_numbers
-from nearkin.dedup.contains import KnownTexts, to_strings
+from nearkin.dedup.contains import KnownTexts
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.summary import ContainedEstimate
-from nearkin.dedup.verify import texts_by_row
+from nearkin.dedup.verify import texts_by_row, to_strings
 from nearkin.theory.intervals import wilson
 
 SAMPLE = 1000

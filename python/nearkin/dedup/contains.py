@@ -31,11 +31,10 @@ from nearkin.dedup.documents import as_column, check_distinct_ids
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
 from nearkin.dedup.kinds import Kind, recipe_of_kind
 from nearkin.dedup.result import ResultTable
-from nearkin.dedup.verify import texts_by_row
+from nearkin.dedup.verify import texts_by_row, to_strings
 from nearkin.errors import bad_parameter, check_number, warn_caller
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
-from nearkin.io.arrow import to_values
 from nearkin.progress import Progress, ShowProgress, ignore_progress, reporting
 from nearkin.recipe import CONTAINMENT, Recipe
 from nearkin.text.batches import Texts, iterate_batches
@@ -382,11 +381,6 @@ def _query_batches(texts: Texts | Corpus) -> Iterator[tuple[list[str | None], li
         for chunk in _split_queries(batch):
             yield chunk, None if ids is None else ids[first : first + len(chunk)]
             first += len(chunk)
-
-
-def to_strings(texts: Any) -> list[str | None]:
-    """Return the texts of a batch as a list."""
-    return texts if isinstance(texts, list) else to_values(texts, "texts")
 
 
 def _split_queries(texts: list[str | None]) -> Iterator[list[str | None]]:

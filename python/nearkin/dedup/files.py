@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import script_features, ssdeep_hash_contents, tlsh_hash_contents
-from nearkin.dedup.candidates import DigestCandidates, FileCandidates, Ordinals, TextBatch
-from nearkin.dedup.candidates.digests import Features, digest_values
+from nearkin.dedup.candidates import Ordinals, TextBatch
+from nearkin.dedup.candidates.digests import DigestCandidates, Features, FileCandidates, digest_values
 from nearkin.dedup.config import MODIFIED, FileDedupConfig, FileDedupOptions, FileFamily
 from nearkin.dedup.constraints import read_constraints
 from nearkin.dedup.documents import Cells, HashedDocuments, as_column, check_distinct_ids

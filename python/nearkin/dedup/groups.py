@@ -27,12 +27,11 @@ from nearkin._core import content_hashes, feature_sets
 from nearkin.dedup.candidates import MinHashCandidates, TextBatch, Values
 from nearkin.dedup.candidates.base import chunk_ranges, distinct, list_offsets
 from nearkin.dedup.checkpoint import HashLog
-from nearkin.dedup.contains import to_strings
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import KeepKey, column_key
 from nearkin.dedup.result import DedupResult
 from nearkin.dedup.spill import SpillBuffer
-from nearkin.dedup.verify import FeatureSets, texts_by_row
+from nearkin.dedup.verify import FeatureSets, texts_by_row, to_strings
 from nearkin.errors import InputError
 from nearkin.io import Column
 from nearkin.io.values import BIG_INT, INT, TEXT

@@ -42,9 +42,6 @@ from nearkin.dedup.stages import run_stages
 from nearkin.dedup.summary import StageTimer
 from nearkin.dedup.verify import Measure
 from nearkin.errors import bad_parameter, check_options, excerpt
-from nearkin.index.bands import BandIndex
-from nearkin.index.digests import DigestIndex
-from nearkin.index.hamming import HammingIndex
 from nearkin.index.ids import Ids
 from nearkin.io import Column, Corpus
 from nearkin.io.arrow import is_arrow, to_values
@@ -583,6 +580,10 @@ def _read_older(
         return None
     if isinstance(against, ReferenceProvider):
         return against.reference_corpus(source)
+    from nearkin.index.bands import BandIndex
+    from nearkin.index.digests import DigestIndex
+    from nearkin.index.hamming import HammingIndex
+
     if isinstance(against, (HammingIndex, BandIndex, DigestIndex)):
         raise bad_parameter("against", repr(against), "texts or a store: an index has no texts to verify matches by")
     reader, log = (counts[0], None) if counts else (source, log)

@@ -34,7 +34,6 @@ from nearkin.io.arrow import is_arrow, read_column, to_values
 from nearkin.io.frames import take_views
 from nearkin.recipe import Recipe
 from nearkin.text.batches import Texts
-from nearkin.text.edits import distances
 
 Measure = Literal["jaccard", "containment", "indel", "words"]
 TEXT_MEASURES = ("indel", "words")
@@ -143,7 +142,9 @@ def _levenshtein(
     texts: TextBatch, rows: NDArray[np.int64], first: NDArray[np.uint32], second: NDArray[np.uint32]
 ) -> NDArray[np.float64]:
     """Return 1 - d / characters of the longer text for each pair of positions in `rows`, whose texts are `texts`."""
-    strings: Any = texts if isinstance(texts, list) else to_values(texts, "texts")
+    from nearkin.text.edits import distances
+
+    strings = to_strings(texts)
     for row, text in zip(rows.tolist(), strings, strict=True):
         if not isinstance(text, str):
             raise bad_parameter("row", row, "rows with a text")
@@ -175,6 +176,8 @@ def baselines(a: str, b: str) -> dict[str, float]:
     >>> {name: round(value, 3) for name, value in baselines("how are u?", "how are you?").items()}
     {'levenshtein': 0.833, 'indel': 0.909, 'bigrams': 0.8, 'trigrams': 0.667}
     """
+    from nearkin.text.edits import distances
+
     result: dict[str, float] = {}
     if len(a) * len(b) <= _MAX_CELLS:
         levenshtein, indel = distances(a, b)
@@ -203,3 +206,8 @@ def texts_by_row(texts: Texts) -> tuple[LookUp, int]:
         return lambda rows: column.take(pa.array(rows)), len(column)
     strings = texts if isinstance(texts, (list, tuple)) else list(cast("Iterable[str | None]", texts))
     return lambda rows: [strings[row] for row in rows.tolist()], len(strings)
+
+
+def to_strings(texts: Any) -> list[str | None]:
+    """Return the texts of a batch as a list."""
+    return texts if isinstance(texts, list) else to_values(texts, "texts")

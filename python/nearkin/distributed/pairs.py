@@ -39,9 +39,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import byte_hashes, hamming_distances
-from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates, Values
+from nearkin.dedup.candidates import MinHashCandidates, Values
 from nearkin.dedup.candidates.base import chunk_ranges, distinct
-from nearkin.dedup.candidates.simhash import flatten
+from nearkin.dedup.candidates.simhash import SimHashCandidates, flatten
 from nearkin.distributed.documents import (
     TASK_ROWS,
     Numbers,

@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from nearkin.dedup.boilerplate import PAGE_DOCUMENTS
-from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
+from nearkin.dedup.candidates import MinHashCandidates
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.config import DedupConfig
 from nearkin.distributed.decision import Decision
 from nearkin.distributed.documents import (

@@ -34,9 +34,7 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import shutil
-import sqlite3
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, suppress
@@ -125,6 +123,8 @@ class PreparedOutput:
         OutputError
             The database is missing or cannot be queried.
         """
+        import sqlite3
+
         path = Path(self.database)
         try:
             if not path.is_file():
@@ -176,7 +176,7 @@ class StagedOutput:
             The parent folder is not writable, or its file system has no locks.
         """
         while self._folder is None:
-            folder = self.target.parent / (_prefix(self.target) + secrets.token_hex(_RANDOM_BYTES))
+            folder = self.target.parent / (_prefix(self.target) + os.urandom(_RANDOM_BYTES).hex())
             try:
                 self._make(folder)
                 lock = locks.acquire_or_none(folder / LOCK)

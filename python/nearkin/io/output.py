@@ -14,7 +14,6 @@ import errno
 import io
 import json
 import os
-import secrets
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -371,7 +370,7 @@ class OutputDir:
         try:
             atomic_write.move_late_entries(replaced, self._real_target, exclude)
         except OSError as error:
-            saved = self._real_target.with_name(f"{self._real_target.name}.before-{secrets.token_hex(4)}")
+            saved = self._real_target.with_name(f"{self._real_target.name}.before-{os.urandom(4).hex()}")
             replaced.rename(saved)
             state = f"the new output is in place, and the folder that it replaced is {saved}"
             action = "moving files that were added during the run failed"

@@ -254,29 +254,6 @@ def upload(path: Path, url: str) -> None:
         system.put_file(str(path), target)
 
 
-def download(url: str, path: Path) -> None:
-    """Copy the file at a URL to a local file.
-
-    Raises
-    ------
-    FileNotFoundError
-        It does not exist.
-    InputError
-        It cannot be read.
-    """
-    system, source = _open_filesystem(url)
-    with _wrap_errors(url):
-        try:
-            # Earlier listings are cached and may be out of date.
-            system.invalidate_cache()
-            system.get_file(source, str(path))
-        except FileNotFoundError as error:
-            missing = error
-        else:
-            return
-    raise FileNotFoundError(missing.errno, "no such file", short_url(url))
-
-
 def delete(url: str) -> None:
     """Delete the file at a URL, if it exists.
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearkin.dedup.candidates import MinHashCandidates, SimHashCandidates
+from nearkin.dedup.candidates import MinHashCandidates
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.distributed.documents import pack_hashes, unpack_hashes, value_dtype
 from nearkin.errors import bad_parameter, mismatch

@@ -24,14 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.dedup.boilerplate import read_pages
-from nearkin.dedup.candidates import (
-    CandidateSource,
-    DigestCandidates,
-    MinHashCandidates,
-    Ordinals,
-    SimHashCandidates,
-    Values,
-)
+from nearkin.dedup.candidates import CandidateSource, MinHashCandidates, Ordinals, Values
+from nearkin.dedup.candidates.digests import DigestCandidates
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.config import Empty
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.kinds import Kind as CorpusKind
@@ -1640,11 +1635,6 @@ class Store(DocumentStore):
                 )
                 raise StoreLockedError(message, place=str(self._folder))
             time.sleep(_FLUSH_PAUSE)
-
-    def hash_items(self, items: Items, kind: Kind | None = None, progress: ShowProgress = None) -> HashedDocuments:
-        """Hash the items of a call as the store does; `check` takes the result instead of the items."""
-        with _open_report(progress) as report:
-            return self._hash(items, None, kind, report)
 
     def _hash(self, items: Items, keys: IdKeys | None, kind: Kind | None, report: Progress) -> HashedDocuments:
         self._check_open()

@@ -9,8 +9,7 @@ import pytest
 
 import nearkin as nk
 from definitions import check_search
-from nearkin.dedup.candidates import DigestCandidates
-from nearkin.dedup.candidates.digests import digest_values, is_comparable
+from nearkin.dedup.candidates.digests import DigestCandidates, digest_values, is_comparable
 from nearkin.digests.ssdeep import DigestRecipe
 from nearkin.errors import ParameterError
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import nearkin as nk
 import strategies
 from definitions import check_search
-from nearkin.dedup.candidates import SimHashCandidates
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.errors import ParameterError
 from nearkin.theory import simhash_radius
 from reference import distance

@@ -16,9 +16,9 @@
 //! removes. A text without marked characters is the concatenation of lookups; any other takes the slow path through
 //! string normalization, with the same result (test `table_equals_whole_string_rules`).
 //!
-//! Memory: about 150 KB per combination in use, built on first use in a few milliseconds. Unicode version: that of the
-//! ICU4X data this crate is locked to; a test pins the tables' digest, so that an update that changes a value is
-//! detected.
+//! Memory: 70 KB per combination in use, and 1 KB for each 256 code points that its texts have, built when one of them is
+//! first looked up: a table of all takes 50 ms, a tenth of the run of a small job. Unicode version: that of the ICU4X data
+//! this crate is locked to; a test pins the tables' digest, so that an update that changes a value is detected.
 
 use std::fmt::{self, Write};
 use std::sync::OnceLock;
@@ -168,15 +168,21 @@ pub struct CharMap {
     letters: Letters,
     /// ASCII to its result, or `ASCII_DROP`.
     ascii: [u8; 128],
-    /// Page of a code point / 256.
-    pages: Vec<u16>,
-    /// Difference between a code point and its result, or one of the marks above.
-    entries: Vec<i32>,
+    /// The results of 256 code points, once one of them has been looked up.
+    pages: Vec<OnceLock<&'static Page>>,
+}
+
+/// Results of `PAGE` code points, whose differences or marks, such as `DROP`, are the entries.
+struct Page {
+    entries: [i32; PAGE],
     sequences: Vec<Box<str>>,
 }
 
+/// The page of characters that all stay what they are, such as most ideographs.
+static KEPT: Page = Page { entries: [0; PAGE], sequences: Vec::new() };
+
 impl CharMap {
-    /// Return the table of a combination without folds, built once per process.
+    /// Return the table of a combination without folds, one per process.
     ///
     /// # Errors
     /// Memory runs out for the table.
@@ -184,7 +190,7 @@ impl CharMap {
         Self::get_folded(form, Folds::default(), case, letters)
     }
 
-    /// Return the table of a combination, built once per process.
+    /// Return the table of a combination, one per process.
     ///
     /// # Errors
     /// Memory runs out for the table.
@@ -195,60 +201,54 @@ impl CharMap {
         if let Some(map) = slot.get() {
             return Ok(map);
         }
-        let map = Self::build(form, folds, case, letters)?;
+        let mut pages = alloc::try_with_capacity(0x11_0000 / PAGE)?;
+        pages.resize_with(0x11_0000 / PAGE, OnceLock::new);
+        let mut map = Self { form, folds, case, letters, ascii: [ASCII_DROP; 128], pages };
+        let mut result = String::new();
+        for byte in 0..128_u8 {
+            result.clear();
+            map.whole(char::from(byte).encode_utf8(&mut [0; 4]), &mut result)?;
+            debug_assert!(result.len() <= 1, "an ASCII character becomes one or none");
+            map.ascii[usize::from(byte)] = result.bytes().next().unwrap_or(ASCII_DROP);
+        }
         Ok(slot.get_or_init(|| map))
     }
 
-    fn build(form: Form, folds: Folds, case: Case, letters: Letters) -> Result<Self> {
-        let mut map = Self {
-            form,
-            folds,
-            case,
-            letters,
-            ascii: [ASCII_DROP; 128],
-            pages: Vec::with_capacity(0x11_0000 / PAGE),
-            entries: Vec::new(),
-            sequences: Vec::new(),
-        };
-        let backward = Backward::new(form, folds, case);
-        let mut numbers: std::collections::HashMap<Vec<i32>, u16> = std::collections::HashMap::new();
-        for page in 0..0x11_0000 / PAGE {
-            let first = (page * PAGE) as u32;
-            // Pages 1 and up of unassigned and private planes equal the page before.
-            if matches!(first, 0x4_0100..0xe_0000 | 0xf_0100..) {
-                map.pages.extend(map.pages.last().copied());
-                continue;
-            }
-            let entries = (first..first + PAGE as u32).map(|code| map.build_entry(code, &backward));
-            let entries = entries.collect::<Result<Vec<i32>>>()?;
-            let next = (map.entries.len() / PAGE) as u16;
-            let number = *numbers.entry(entries).or_insert_with_key(|entries: &Vec<i32>| {
-                map.entries.extend_from_slice(entries);
-                next
-            });
-            map.pages.push(number);
+    /// Return the page of a code point, which is built at the first call.
+    #[inline(always)]
+    fn page(&self, code_point: u32) -> Result<&'static Page> {
+        match self.pages[code_point as usize / PAGE].get() {
+            Some(page) => Ok(page),
+            None => self.build_page(code_point),
         }
-        for byte in 0..128_u8 {
-            let entry = map.entry(byte.into());
-            if entry != DROP {
-                map.ascii[usize::from(byte)] = (i32::from(byte) + entry) as u8;
-            }
-        }
-        Ok(map)
     }
 
-    fn build_entry(&mut self, code_point: u32, backward: &Backward) -> Result<i32> {
+    #[cold]
+    fn build_page(&self, code_point: u32) -> Result<&'static Page> {
+        let number = code_point as usize / PAGE;
+        let mut page = Page { entries: [DROP; PAGE], sequences: Vec::new() };
+        let backward = Backward::new(self.form, self.folds, self.case);
+        for (code_point, i) in ((number * PAGE) as u32..).zip(0..PAGE) {
+            page.entries[i] = self.build_entry(code_point, &backward, &mut page.sequences)?;
+        }
+        let mut room = alloc::try_with_capacity(1)?;
+        // As long as the process: only the first of several threads stores its page.
+        Ok(self.pages[number].get_or_init(|| {
+            if page.entries == KEPT.entries {
+                return &KEPT;
+            }
+            room.push(page);
+            &room.leak()[0]
+        }))
+    }
+
+    fn build_entry(&self, code_point: u32, backward: &Backward, sequences: &mut Vec<Box<str>>) -> Result<i32> {
         let Some(c) = char::from_u32(code_point) else { return Ok(DROP) };
         let keep = |kept| Ok(if kept { 0 } else { DROP });
         match code_point {
             // Planes 4 to 13 are unassigned, 15 and 16 private: no normalization, no case, no letters.
             0x4_0000..0xe_0000 | 0xf_0000.. => return keep(self.letters == Letters::All),
-            // Ideographs and Hangul syllables: already normalized and without case.
-            0x3400..0x4dc0 | 0x4e00..0xa000 | 0xac00..0xd7a4 | 0x2_0000..0x2_f800 | 0x3_0000..0x3_2400
-                if !self.folds.simplifies(c)? =>
-            {
-                return keep(self.letters.contains(c));
-            }
+            _ if is_whole(code_point) && !self.folds.simplifies(c)? => return keep(self.letters.contains(c)),
             _ => {}
         }
         if backward.contains(c)? {
@@ -261,8 +261,9 @@ impl CharMap {
             (None, _) => DROP,
             (Some(only), None) => only as i32 - c as i32,
             _ => {
-                self.sequences.push(result.into());
-                SEQUENCE + self.sequences.len() as i32 - 1
+                alloc::try_reserve(sequences, 1)?;
+                sequences.push(result.into());
+                SEQUENCE + sequences.len() as i32 - 1
             }
         })
     }
@@ -271,13 +272,15 @@ impl CharMap {
     /// character.
     #[inline]
     pub(crate) fn keeps(&self, c: char) -> bool {
-        if c.is_ascii() { self.ascii[c as usize] != ASCII_DROP } else { self.entry(c.into()) != DROP }
+        match c {
+            '\0'..='\x7f' => self.ascii[c as usize] != ASCII_DROP,
+            // Without memory for the page, the rule itself.
+            _ => self.entry(c).map_or_else(|_| self.letters.contains(c), |entry| entry != DROP),
+        }
     }
 
-    #[inline(always)]
-    fn entry(&self, code_point: u32) -> i32 {
-        let page = usize::from(self.pages[code_point as usize / PAGE]);
-        self.entries[page * PAGE + code_point as usize % PAGE]
+    fn entry(&self, c: char) -> Result<i32> {
+        Ok(self.page(c.into())?.entries[c as usize % PAGE])
     }
 
     /// Append the text in the recipe's form to `out` by the rules on strings.
@@ -340,11 +343,12 @@ impl CharMap {
         let mut characters = text.char_indices().peekable();
         while let Some((start, c)) = characters.next() {
             let mut after = first + 1;
-            while characters.next_if(|&(_, c)| self.entry(u32::from(c)) == BACKWARD).is_some() {
+            while characters.peek().map_or(Ok(0), |&(_, c)| self.entry(c))? == BACKWARD {
+                characters.next();
                 after += 1;
             }
             let end = characters.peek().map_or(text.len(), |&(at, _)| at);
-            let length = match self.entry(u32::from(c)) {
+            let length = match self.entry(c)? {
                 DROP if after == first + 1 => 0,
                 0 if after == first + 1 => end - start,
                 _ => {
@@ -402,7 +406,8 @@ impl CharMap {
                 }
                 plain = 0;
                 let (code_point, length) = decode(&bytes[at..]);
-                let entry = self.entry(code_point);
+                let page = self.page(code_point)?;
+                let entry = page.entries[code_point as usize % PAGE];
                 match (entry, length) {
                     // Copies of a fixed size: most letters of other scripts map to themselves.
                     (0, 3) => {
@@ -416,7 +421,7 @@ impl CharMap {
                     (DROP, _) => {}
                     (BACKWARD, _) => return Ok(None),
                     (SEQUENCE.., _) => {
-                        let sequence = self.sequences[(entry - SEQUENCE) as usize].as_bytes();
+                        let sequence = page.sequences[(entry - SEQUENCE) as usize].as_bytes();
                         ascii &= sequence.is_ascii();
                         alloc::try_reserve(out, sequence.len() + bytes.len() - at - length + SLACK)?;
                         out.extend_from_slice(sequence);
@@ -549,6 +554,14 @@ fn decode(bytes: &[u8]) -> (u32, usize) {
     }
 }
 
+/// True for ideographs and Hangul syllables, which are already normalized and without case.
+fn is_whole(code_point: u32) -> bool {
+    matches!(
+        code_point,
+        0x3400..0x4dc0 | 0x4e00..0xa000 | 0xac00..0xd7a4 | 0x2_0000..0x2_f800 | 0x3_0000..0x3_2400
+    )
+}
+
 /// Padding after the text, which kernels may read or write in full vectors.
 pub const SLACK: usize = 128;
 
@@ -558,27 +571,29 @@ struct Backward {
     folds: Folds,
     case: Case,
     /// Second characters of canonical compositions, sorted.
-    seconds: Vec<char>,
+    seconds: &'static [char],
 }
 
 impl Backward {
     fn new(form: Form, folds: Folds, case: Case) -> Self {
-        let mut seconds = Vec::new();
+        static SECONDS: OnceLock<Vec<char>> = OnceLock::new();
         // Folds compose in any form.
         let form = if form == Form::None && folds.composes() { Form::Nfc } else { form };
-        if form != Form::None {
-            let decompositions = CanonicalDecompositionBorrowed::new();
-            for c in (0..=0x2_ffff_u32).filter_map(char::from_u32) {
-                if let Decomposed::Expansion(_, second) = decompositions.decompose(c) {
-                    seconds.push(second);
-                }
-            }
-            seconds.extend('\u{1161}'..='\u{1175}');
-            seconds.extend('\u{11a8}'..='\u{11c2}');
-            seconds.sort_unstable();
-            seconds.dedup();
-        }
+        let seconds = if form == Form::None { &[][..] } else { SECONDS.get_or_init(Self::seconds) };
         Self { form, folds, case, seconds }
+    }
+
+    fn seconds() -> Vec<char> {
+        let decompositions = CanonicalDecompositionBorrowed::new();
+        let mut seconds: Vec<char> = ('\u{1161}'..='\u{1175}').chain('\u{11a8}'..='\u{11c2}').collect();
+        for c in (0..=0x2_ffff_u32).filter(|&code_point| !is_whole(code_point)).filter_map(char::from_u32) {
+            if let Decomposed::Expansion(_, second) = decompositions.decompose(c) {
+                seconds.push(second);
+            }
+        }
+        seconds.sort_unstable();
+        seconds.dedup();
+        seconds
     }
 
     fn contains(&self, c: char) -> Result<bool> {

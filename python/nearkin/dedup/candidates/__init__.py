@@ -1,6 +1,6 @@
 """Candidate sources, one module per family: they hash documents and propose candidates among them.
 
-The configuration imports `containment` on first use.
+The package exports what all share and the default family; other families are imported from their modules.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from nearkin.dedup.candidates.base import (
     TextSearch,
     Values,
 )
-from nearkin.dedup.candidates.digests import DigestCandidates, FeatureCandidates, FileCandidates, TlshCandidates
 from nearkin.dedup.candidates.minhash import RECALL, MinHashCandidates
-from nearkin.dedup.candidates.simhash import SimHashCandidates
 
 __all__ = [
     "RECALL",
@@ -34,21 +32,16 @@ __all__ = [
     "CandidatePairs",
     "CandidateSearch",
     "CandidateSource",
-    "DigestCandidates",
     "DocumentSearch",
-    "FeatureCandidates",
-    "FileCandidates",
     "FilteredCandidateSource",
     "ListedBatch",
     "MinHashCandidates",
     "OrderedValues",
     "Ordinals",
-    "SimHashCandidates",
     "StaticCandidateSource",
     "StaticSearch",
     "TextBatch",
     "TextCandidateSource",
     "TextSearch",
-    "TlshCandidates",
     "Values",
 ]

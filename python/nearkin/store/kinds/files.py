@@ -19,8 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import byte_hashes, content_hashes
-from nearkin.dedup.candidates import CandidateSource, DigestCandidates, Ordinals, TlshCandidates, Values
-from nearkin.dedup.candidates.digests import are_comparable, decode_digests, digest_values
+from nearkin.dedup.candidates import CandidateSource, Ordinals, Values
+from nearkin.dedup.candidates.digests import (
+    DigestCandidates,
+    TlshCandidates,
+    are_comparable,
+    decode_digests,
+    digest_values,
+)
 from nearkin.dedup.config import FILE_RADIUS, FILE_THRESHOLD, SKIP_HUBS
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.files import hash_paths, no_texts, path_names

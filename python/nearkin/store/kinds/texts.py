@@ -21,17 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin._core import content_hashes, feature_sets
-from nearkin.dedup.candidates import (
-    RECALL,
-    CandidateSource,
-    MinHashCandidates,
-    Ordinals,
-    SimHashCandidates,
-    TextBatch,
-    Values,
-)
+from nearkin.dedup.candidates import RECALL, CandidateSource, MinHashCandidates, Ordinals, TextBatch, Values
 from nearkin.dedup.candidates.base import list_offsets
 from nearkin.dedup.candidates.minhash import feature_threshold
+from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.config import THRESHOLD, Empty
 from nearkin.dedup.distinguishers import parse_differ
