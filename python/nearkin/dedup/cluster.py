@@ -54,7 +54,7 @@ from nearkin.dedup.candidates import (
     TextSearch,
     Values,
 )
-from nearkin.dedup.candidates.base import chunk_ranges, distinct, first_seen
+from nearkin.dedup.candidates.base import chunk_ranges, distinct, distinct_numbers
 from nearkin.dedup.checkpoint import Arrays, StageLog
 from nearkin.dedup.constraints import CannotLink, Components
 from nearkin.dedup.documents import HashedDocuments
@@ -551,24 +551,32 @@ class Clusterer:
 
     def _verification_chunks(
         self, batch: Batch, offsets: NDArray[np.int64], candidates: Ordinals
-    ) -> Iterator[tuple[Batch, NDArray[np.int64], Ordinals]]:
-        """Split documents with their candidates by numbers of candidates and of characters of texts."""
-        for first, last in chunk_ranges(offsets[1:] - offsets[0], _CANDIDATES):
-            start, own = offsets[first], batch[first:last]
-            listed, bounds = candidates[start : offsets[last]], offsets[first : last + 1] - start
-            # A candidate counts where it first occurs; a chunk that starts later may count it again, which is rare.
-            sums = np.concatenate([[0], np.cumsum(self._lengths_of(listed) * first_seen(listed))])
-            ends = sums[bounds[1:]] + np.cumsum(self._lengths[own].astype(np.int64))
-            for begin, end in chunk_ranges(ends, _BATCH_CHARACTERS):
-                chunk = bounds[begin : end + 1]
-                yield own[begin:end], chunk - chunk[0], listed[chunk[0] : chunk[-1]]
+    ) -> Iterator[tuple[Batch, NDArray[np.int64], Ordinals, Ordinals]]:
+        """Halve a list of documents with their candidates until each part has few and short ones.
+
+        Yield documents, offsets, candidates, and these each once.
+        """
+        texts = distinct_numbers(candidates)
+        characters = int(self._lengths_of(texts).sum() + self._lengths[batch].sum(dtype=np.int64))
+        if len(batch) == 1 or (len(candidates) <= _CANDIDATES and characters <= _BATCH_CHARACTERS):
+            yield batch, offsets, candidates, texts
+            return
+        half = len(batch) // 2
+        for part, bounds in ((batch[:half], offsets[: half + 1]), (batch[half:], offsets[half:])):
+            yield from self._verification_chunks(part, bounds - bounds[0], candidates[bounds[0] : bounds[-1]])
 
     def _match_first(
-        self, cache: TextCache, batch: Batch, offsets: NDArray[np.int64], candidates: Ordinals, result: Assignment
+        self,
+        cache: TextCache,
+        batch: Batch,
+        offsets: NDArray[np.int64],
+        candidates: Ordinals,
+        texts: Ordinals,
+        result: Assignment,
     ) -> None:
-        """Assign each document to its first candidate that matches."""
+        """Assign each document to its first candidate that matches; `texts` are the candidates, each once."""
         ordinals = self._first + batch
-        self._load(cache, np.concatenate([ordinals, candidates]))
+        self._load(cache, np.concatenate([ordinals, texts]))
         by, similarity, verified, _, skipped = cache.first_matches(
             documents=ordinals.astype(np.uint32),
             offsets=np.ascontiguousarray(offsets),

@@ -240,15 +240,15 @@ impl Buckets {
 fn lists(count: usize, fill: impl Fn(usize, &mut Vec<u32>) -> Result<()> + Sync) -> Result<(Vec<i64>, Vec<i64>)> {
     const CHUNK: usize = 256;
     let chunk = |number: usize| -> Result<(Vec<usize>, Vec<i64>)> {
-        let (mut ends, mut all, mut found) = (alloc::try_with_capacity(CHUNK)?, Vec::new(), Vec::new());
+        let (mut ends, mut all) = (alloc::try_with_capacity(CHUNK)?, Vec::new());
+        let (mut found, mut table) = (Vec::new(), Vec::new());
         for at in number * CHUNK..count.min((number + 1) * CHUNK) {
             found.clear();
             counting(
                 #[inline(always)]
                 || fill(at, &mut found),
             )?;
-            found.sort_unstable();
-            found.dedup();
+            sort_distinct(&mut found, &mut table)?;
             alloc::try_reserve(&mut all, found.len())?;
             all.extend(found.iter().map(|&member| i64::from(member)));
             ends.push(all.len());
@@ -264,6 +264,28 @@ fn lists(count: usize, fill: impl Fn(usize, &mut Vec<u32>) -> Result<()> + Sync)
         before += all.len();
     }
     Ok((offsets, alloc::try_concat(chunks.into_iter().map(|(_, all)| all).collect())?))
+}
+
+/// Sort numbers and drop repetitions: by a bit for each number, in `table`, if there are many.
+fn sort_distinct(numbers: &mut Vec<u32>, table: &mut Vec<u64>) -> Result<()> {
+    let words = numbers.iter().max().map_or(0, |&most| most as usize / 64 + 1);
+    if words > 2 * numbers.len() {
+        numbers.sort_unstable();
+        numbers.dedup();
+        return Ok(());
+    }
+    table.clear();
+    alloc::try_resize(table, words, 0)?;
+    for number in numbers.drain(..) {
+        table[number as usize / 64] |= 1 << (number % 64);
+    }
+    for (first, mut word) in (0..).step_by(64).zip(table.iter().copied()) {
+        while word != 0 {
+            numbers.push(first + word.trailing_zeros());
+            word &= word - 1;
+        }
+    }
+    Ok(())
 }
 
 /// Group the documents of one band by key.
@@ -367,6 +389,15 @@ mod tests {
                     .collect();
                 prop_assert_eq!(&expected[..], &later[begins[at] as usize..begins[at + 1] as usize]);
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn few_numbers_and_many_are_sorted(numbers in prop::collection::vec(0_u32..4000, 0..90), table: Vec<u64>) {
+            let mut distinct = numbers.clone();
+            sort_distinct(&mut distinct, &mut table.clone()).expect("room");
+            prop_assert_eq!(std::collections::BTreeSet::from_iter(numbers).into_iter().collect::<Vec<u32>>(), distinct);
         }
     }
 

@@ -313,14 +313,14 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     return ordered[is_first[: len(ordered)]]
 
 
-def first_seen(values: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return True where a value from 0 on occurs for the first time."""
-    if (size := int(values.max(initial=0)) + 1) > 8 * len(values):
-        return np.isin(np.arange(len(values)), np.unique(values, return_index=True)[1], assume_unique=True)
-    # A table is faster than sorting where its pages are used. Of several numbers for a place NumPy keeps the last one.
-    first_at, numbers = np.zeros(size, np.int32), np.arange(len(values), dtype=np.int32)
-    first_at[values[::-1]] = numbers[::-1]
-    return np.asarray(first_at[values] == numbers)
+def distinct_numbers(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the distinct values, which are from 0 on, sorted."""
+    # A table is faster than sorting where its pages are used.
+    if (size := int(values.max(initial=-1)) + 1) > 8 * len(values):
+        return distinct(values)
+    is_present = np.zeros(size, bool)
+    is_present[values] = True
+    return np.flatnonzero(is_present)
 
 
 def chunk_ranges(ends: NDArray[np.int64], limit: int, max_items: int | None = None) -> Iterator[tuple[int, int]]:
