@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from nearkin._core import absorb_listed, content_hashes
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import FilteredCandidateSource, TextCandidateSource, Values
-from nearkin.dedup.candidates.base import chunk_ranges, distinct, first_seen, list_offsets
+from nearkin.dedup.candidates.base import distinct, distinct_numbers, list_offsets
 from nearkin.dedup.verify import TextMeasure
 from nearkin.distributed.documents import (
     TASK_BYTES,
@@ -224,20 +224,22 @@ class Verification:
         self, documents: _Block, left: Numbers, right: Numbers, cache: TextCache
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return similarities by texts, 0 below the threshold, and True for pairs that differ by a rule."""
-        similarity, differ = np.zeros(len(left)), np.zeros(len(left), bool)
+        texts = distinct_numbers(np.concatenate([left, right]))
+        if len(left) > 1 and int(documents.lengths[texts].sum()) > _MAX_CHARACTERS:
+            half = len(left) // 2
+            first = self._compare(documents, left[:half], right[:half], cache)
+            second = self._compare(documents, left[half:], right[half:], cache)
+            return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
+        missing = cache.missing(texts.astype(np.uint32))
+        if len(missing):
+            cache.shrink()
+            cache.add(missing, documents.texts.take(missing.astype(np.int64)))  # type: ignore[union-attr]
+        sides = left.astype(np.uint32), right.astype(np.uint32)
         threshold = 0.0 if self.all_match else self.threshold
-        ends = np.stack([left, right], axis=1)
-        sizes = (documents.lengths[ends] * first_seen(ends.reshape(-1)).reshape(ends.shape)).sum(axis=1)
-        for start, end in chunk_ranges(np.cumsum(sizes), _MAX_CHARACTERS):
-            sides = left[start:end].astype(np.uint32), right[start:end].astype(np.uint32)
-            missing = cache.missing(distinct(np.concatenate(sides)))
-            if len(missing):
-                cache.shrink()
-                cache.add(missing, documents.texts.take(missing.astype(np.int64)))  # type: ignore[union-attr]
-            similarity[start:end] = cache.similarities(*sides, left_out=True, threshold=threshold)
-            if self.comparison is not None and self.comparison.differ:
-                differ[start:end] = cache.which_differ(*sides)
-        return similarity, differ
+        similarity = cache.similarities(*sides, left_out=True, threshold=threshold)
+        if self.comparison is not None and self.comparison.differ:
+            return similarity, cache.which_differ(*sides)
+        return similarity, np.zeros(len(left), bool)
 
 
 @dataclass(frozen=True)
