@@ -16,7 +16,7 @@ import reference
 import strategies
 from definitions import RADIUS, RECIPE, Reference, dedup, near_duplicates, removed, same
 from nearkin.dedup import cluster
-from nearkin.dedup.candidates.base import chunk_ranges, distinct_numbers
+from nearkin.dedup.candidates.base import chunk_ranges, distinct
 from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.documents import hash_texts
 from nearkin.dedup.reference import SearchableReference
@@ -227,10 +227,29 @@ def test_no_documents_give_an_empty_result() -> None:
         assert 0 == len(built.absorb().by) == len(built.components().by) == len(built.links()[0])
 
 
+@given(count=st.integers(1, 60), each=st.integers(0, 9), shared=st.booleans(), characters=st.integers(1, 4000))
+def test_chunks_are_as_short_as_their_candidates_allow(count: int, each: int, shared: bool, characters: int) -> None:
+    """Together they are the list, with each candidate once; texts that all documents need are loaded few times."""
+    texts: list[str | None] = [f"the document number {row} of a list" for row in range(60)]
+    built, _, _ = make_clusterer(texts, [], 0.5)
+    batch, offsets = np.arange(count), np.arange(count + 1) * each
+    candidates = np.tile(np.arange(each), count) if shared else np.arange(count * each) % 60
+    with mock.patch.object(cluster, "_BATCH_CHARACTERS", characters):
+        chunks = list(built._verification_chunks(batch, offsets, candidates))
+    for name, at, whole in (("documents", 0, batch), ("candidates", 2, candidates)):
+        assert whole.tolist() == np.concatenate([chunk[at] for chunk in chunks]).tolist(), name
+    for documents, ends, listed, once in chunks:
+        assert (0, len(listed), len(documents) + 1) == (ends[0], ends[-1], len(ends))
+        assert sorted(set(listed.tolist())) == once.tolist()
+    with mock.patch.object(cluster, "_BATCH_CHARACTERS", characters):
+        chunks = list(built._verification_chunks(np.arange(60), np.arange(61) * 50, np.tile(np.arange(50), 60)))
+    assert len(chunks) <= 4
+
+
 @given(st.lists(st.integers(0, 9) | st.integers(0, 1 << 20), max_size=30))
 def test_distinct_numbers_are_sorted(values: list[int]) -> None:
     """Of a list of small numbers, and of few among many."""
-    assert sorted(set(values)) == distinct_numbers(np.array(values, np.int64)).tolist()
+    assert sorted(set(values)) == distinct(np.array(values, np.int64)).tolist()
 
 
 @given(st.lists(st.integers(0, 30), max_size=20), st.integers(1, 60))

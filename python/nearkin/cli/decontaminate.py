@@ -16,6 +16,7 @@ from nearkin.cli.console import display, progress_bars, report_summary, say_row,
 from nearkin.cli.corpus import CorpusOptions, cut_out, existing_parent, input_summary, report_skipped
 from nearkin.cli.options import Inputs, Json, Overwrite, PageFile, Quiet, Repeated, matching_opt, opt, output_opt
 from nearkin.cli.report import REPORT, check_page, check_report, write_page
+from nearkin.dedup.candidates.base import distinct
 from nearkin.errors import bad_parameter
 from nearkin.io.base import REJECTED
 
@@ -252,7 +253,7 @@ class _Passages(Mapping[int, str]):
     """Texts of documents by row, of which some are in memory at once; rows are looked up in ascending order."""
 
     def __init__(self, corpus: Corpus, rows: Any) -> None:
-        self._corpus, self._rows = corpus, np.unique(rows)
+        self._corpus, self._rows = corpus, distinct(rows)
         self._texts: dict[int, str] = {}
 
     def __getitem__(self, row: int) -> str:

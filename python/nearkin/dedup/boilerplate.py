@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import content_hashes, soundness
 from nearkin.dedup.candidates import TextBatch, TextCandidateSource, Values
-from nearkin.dedup.candidates.base import chunk_ranges
+from nearkin.dedup.candidates.base import chunk_ranges, distinct
 from nearkin.dedup.config import PassagesConfig
 from nearkin.dedup.documents import SOUND_COUNTS, HashedDocuments, first_with_same_content
 from nearkin.dedup.spill import SpillBuffer
@@ -168,7 +168,7 @@ def distinct_lines(texts: TextBatch) -> tuple[NDArray[np.uint64], NDArray[np.int
 
 def _read_lines(documents: HashedDocuments, firsts: dict[int, int]) -> dict[int, str]:
     """Return lines by their hash, for hashes with the first document that has each."""
-    rows = np.unique(np.array(list(firsts.values()), np.int64))
+    rows = distinct(np.array(list(firsts.values()), np.int64))
     result: dict[int, str] = {}
     for start in range(0, len(rows), _MAX_LINE_DOCUMENTS):
         lines = split(documents.look_up(rows[start : start + _MAX_LINE_DOCUMENTS]), "line", 1)

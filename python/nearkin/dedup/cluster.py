@@ -54,7 +54,7 @@ from nearkin.dedup.candidates import (
     TextSearch,
     Values,
 )
-from nearkin.dedup.candidates.base import chunk_ranges, distinct, distinct_numbers
+from nearkin.dedup.candidates.base import chunk_ranges, distinct
 from nearkin.dedup.checkpoint import Arrays, StageLog
 from nearkin.dedup.constraints import CannotLink, Components
 from nearkin.dedup.documents import HashedDocuments
@@ -550,20 +550,23 @@ class Clusterer:
         return batch[result.by[batch] < 0], ticked
 
     def _verification_chunks(
-        self, batch: Batch, offsets: NDArray[np.int64], candidates: Ordinals
+        self, batch: Batch, offsets: NDArray[np.int64], candidates: Ordinals, whole: float = np.inf
     ) -> Iterator[tuple[Batch, NDArray[np.int64], Ordinals, Ordinals]]:
         """Halve a list of documents with their candidates until each part has few and short ones.
 
+        Halves that have the same candidates as the whole, with so many characters, are not halved for their length.
         Yield documents, offsets, candidates, and these each once.
         """
-        texts = distinct_numbers(candidates)
+        texts = distinct(candidates)
         characters = int(self._lengths_of(texts).sum() + self._lengths[batch].sum(dtype=np.int64))
-        if len(batch) == 1 or (len(candidates) <= _CANDIDATES and characters <= _BATCH_CHARACTERS):
+        is_short = characters <= _BATCH_CHARACTERS or characters > 0.75 * whole
+        if len(batch) == 1 or (len(candidates) <= _CANDIDATES and is_short):
             yield batch, offsets, candidates, texts
             return
         half = len(batch) // 2
         for part, bounds in ((batch[:half], offsets[: half + 1]), (batch[half:], offsets[half:])):
-            yield from self._verification_chunks(part, bounds - bounds[0], candidates[bounds[0] : bounds[-1]])
+            own = candidates[bounds[0] : bounds[-1]]
+            yield from self._verification_chunks(part, bounds - bounds[0], own, characters)
 
     def _match_first(
         self,

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from nearkin._core import absorb_listed, content_hashes
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import FilteredCandidateSource, TextCandidateSource, Values
-from nearkin.dedup.candidates.base import distinct, distinct_numbers, list_offsets
+from nearkin.dedup.candidates.base import distinct, list_offsets
 from nearkin.dedup.verify import TextMeasure
 from nearkin.distributed.documents import (
     TASK_BYTES,
@@ -224,7 +224,7 @@ class Verification:
         self, documents: _Block, left: Numbers, right: Numbers, cache: TextCache
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return similarities by texts, 0 below the threshold, and True for pairs that differ by a rule."""
-        texts = distinct_numbers(np.concatenate([left, right]))
+        texts = distinct(np.concatenate([left, right]))
         if len(left) > 1 and int(documents.lengths[texts].sum()) > _MAX_CHARACTERS:
             half = len(left) // 2
             first = self._compare(documents, left[:half], right[:half], cache)

@@ -30,6 +30,7 @@ import numpy as np
 
 from nearkin.dedup.boilerplate import PAGE_DOCUMENTS
 from nearkin.dedup.candidates import MinHashCandidates
+from nearkin.dedup.candidates.base import distinct
 from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.config import DedupConfig
 from nearkin.distributed.decision import Decision
@@ -424,7 +425,7 @@ class Plan:
 
     def names(self, numbers: Numbers) -> pa.Table:
         """Fetch number, id of documents."""
-        selected = np.unique(numbers)
+        selected = distinct(numbers)
         rows = self.documents.select("number", "id")
         table: pa.Table = rows.mapInArrow(Selection(selected).rows, f"number bigint, id {self.id_type}").toArrow()
         check_read("ids", len(selected), table.num_rows)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from nearkin._core import content_hashes, find_repeats, word_places
 from nearkin.dedup.boilerplate import LineCounts, document_batches
 from nearkin.dedup.candidates import TextBatch, TextCandidateSource, Values
+from nearkin.dedup.candidates.base import distinct
 from nearkin.dedup.candidates.simhash import split_by_size
 from nearkin.dedup.cluster import Clusterer
 from nearkin.dedup.config import DedupConfig
@@ -451,7 +452,7 @@ def _to_characters(
     owners = np.concatenate([rows, others])
     order = np.argsort(owners, kind="stable")
     at = 0
-    for batch, texts in document_batches(documents, np.unique(owners)):
+    for batch, texts in document_batches(documents, distinct(owners)):
         packed = _pack(texts)
         for number, (row, offsets) in enumerate(zip(batch.tolist(), _symbol_offsets(unit, packed), strict=True)):
             text, reached = packed[number], 0

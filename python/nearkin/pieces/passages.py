@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import __version__
 from nearkin.dedup.boilerplate import Boilerplate, LineCounts, document_batches
+from nearkin.dedup.candidates.base import distinct
 from nearkin.dedup.cluster import MAX_COMPARISONS
 from nearkin.dedup.config import (
     MIN_LENGTH,
@@ -599,7 +600,7 @@ class _PassageSearch:
             "remove": options.remove,
             "share": (options.share or DOCUMENT_SHARE) if options.remove == "documents" else None,
             "documents": len(documents),
-            "documents_with_passages": len(np.unique(matches.rows)),
+            "documents_with_passages": len(distinct(matches.rows)),
             "characters": int(documents.counts.sum()),
             "characters_found": int(matches.visible.sum()),
             "passages": len(matches),

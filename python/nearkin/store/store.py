@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from nearkin.dedup.boilerplate import read_pages
 from nearkin.dedup.candidates import CandidateSource, MinHashCandidates, Ordinals, Values
+from nearkin.dedup.candidates.base import distinct
 from nearkin.dedup.candidates.digests import DigestCandidates
 from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.config import Empty
@@ -984,7 +985,7 @@ class Store(DocumentStore):
         """Remove the rows that a function returns in the transaction, -1 for none; return how many are gone."""
         with self._lock:
             with self._writing() as state:
-                rows = np.unique(find_rows())
+                rows = distinct(find_rows())
                 rows = rows[rows >= 0]
                 count = self._remove_rows(rows, state) if len(rows) else 0
             self._after_commit()

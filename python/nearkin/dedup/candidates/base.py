@@ -307,20 +307,15 @@ class ListedBatch:
 
 
 def distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """Return the distinct values, sorted. `np.unique` would import numpy.ma, a tenth of a small job."""
+    """Return the distinct integers, sorted. `np.unique`, by a hash table, takes up to 60 times as long."""
+    if (size := int(values.max(initial=0)) + 1) <= 8 * len(values) and values.min(initial=0) >= 0:
+        # Faster than sorting where the pages of the table are used.
+        is_present = np.zeros(size, bool)
+        is_present[values] = True
+        return np.flatnonzero(is_present).astype(values.dtype)
     ordered: NDArray[Any] = np.sort(values)
     is_first: NDArray[np.bool_] = np.r_[True, ordered[1:] != ordered[:-1]]
     return ordered[is_first[: len(ordered)]]
-
-
-def distinct_numbers(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the distinct values, which are from 0 on, sorted."""
-    # A table is faster than sorting where its pages are used.
-    if (size := int(values.max(initial=-1)) + 1) > 8 * len(values):
-        return distinct(values)
-    is_present = np.zeros(size, bool)
-    is_present[values] = True
-    return np.flatnonzero(is_present)
 
 
 def chunk_ranges(ends: NDArray[np.int64], limit: int, max_items: int | None = None) -> Iterator[tuple[int, int]]:
