@@ -56,7 +56,8 @@ def collect_result(job: SparkJob) -> SparkResult:
     count = counts["removals"] + counts["copies"] + counts["without_features"]
     removed_ids = job.broadcast(removed_ids, count, integers=job.id_type == "bigint")
     is_removed = job.df[quote(job.id)].cast(job.id_type) == F.col(removed_id)
-    kept = job.df.join(removed_ids, is_removed, "left_anti")
+    # Sail keeps the left side in memory if it cannot tell which one is smaller: not that of the texts.
+    kept = removed_ids.join(job.df, is_removed, "right").where(F.col(removed_id).isNull()).drop(removed_id)
     pairs = removed.select("id", "representative", "distance", "similarity")
     if job.config.links == "all":
         pairs = job.checkpoint.guard("pairs", job.checkpoint.frame("pairs", job.all_links))
