@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 44_086, "crates": 48_616, "tests": 52_231, "bench": 6_863}
+TOTALS = {"python": 44_086, "crates": 48_616, "tests": 52_247, "bench": 6_863}
 """Ceilings of whole trees."""
 
 FOLDERS = {
