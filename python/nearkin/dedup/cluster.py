@@ -554,8 +554,8 @@ class Clusterer:
     ) -> Iterator[tuple[Batch, NDArray[np.int64], Ordinals, Ordinals]]:
         """Halve a list of documents with their candidates until each part has few and short ones.
 
-        Halves that have the same candidates as the whole, with so many characters, are not halved for their length.
-        Yield documents, offsets, candidates, and these each once.
+        A half that needs most of the texts of the `whole`, counted in characters, is not halved for their length: each
+        part would read them again. Yield documents, offsets, candidates, and these each once.
         """
         texts = distinct(candidates)
         characters = int(self._lengths_of(texts).sum() + self._lengths[batch].sum(dtype=np.int64))
