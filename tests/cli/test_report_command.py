@@ -10,6 +10,7 @@ import pytest
 
 from command import call, check_message, json_lines, near_texts, succeed, write_jsonl
 from corpora import write_rows
+from nearkin.report import Run
 
 
 @pytest.fixture
@@ -55,6 +56,9 @@ def test_a_report_of_an_older_run(crawl: Path, out: Path) -> None:
     assert "report.html" in json.loads((out / "summary.json").read_text())["files"]
     assert 0 == call("dedup", crawl, "--out", out, "--id-column", "id", "-q", "--overwrite").code
     assert not (out / "report.html").exists()
+    counts: list[tuple[str, int, int | None]] = []
+    assert Run.from_folder(out, lambda *count: counts.append(count)).texts(["d0"])
+    assert ("read, MB", 1, 1) == counts[-1]
 
 
 def test_a_file_of_the_user_stays(crawl: Path, out: Path, tmp_path: Path) -> None:

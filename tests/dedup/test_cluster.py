@@ -16,7 +16,7 @@ import reference
 import strategies
 from definitions import RADIUS, RECIPE, Reference, dedup, near_duplicates, removed, same
 from nearkin.dedup import cluster
-from nearkin.dedup.candidates.base import chunk_ranges, distinct
+from nearkin.dedup.candidates.base import chunk_ranges, distinct, numbered
 from nearkin.dedup.candidates.simhash import SimHashCandidates
 from nearkin.dedup.documents import hash_texts
 from nearkin.dedup.reference import SearchableReference
@@ -246,10 +246,13 @@ def test_chunks_are_as_short_as_their_candidates_allow(count: int, each: int, sh
     assert len(chunks) <= 4
 
 
-@given(st.lists(st.integers(0, 9) | st.integers(0, 1 << 20), max_size=30))
+@given(st.lists(st.integers(0, 9) | st.integers(-9, 1 << 20), max_size=30))
 def test_distinct_numbers_are_sorted(values: list[int]) -> None:
-    """Of a list of small numbers, and of few among many."""
-    assert sorted(set(values)) == distinct(np.array(values, np.int64)).tolist()
+    """Of a list of small numbers, and of few among many; each value has the position of its own."""
+    array = np.array(values, np.int64)
+    found, positions = numbered(array)
+    assert sorted(set(values)) == distinct(array).tolist() == found.tolist()
+    assert values == found[positions].tolist()
 
 
 @given(st.lists(st.integers(0, 30), max_size=20), st.integers(1, 60))

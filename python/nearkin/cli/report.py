@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nearkin.cli.commands import Commands
-from nearkin.cli.console import say, warn
+from nearkin.cli.console import progress_bars, say, warn
 from nearkin.cli.options import Quiet, opt, output_opt
 from nearkin.errors import bad_parameter, printable
 
@@ -111,7 +111,6 @@ def report(
 
     check_page(out, "out")
     check_installed()
-    run = Run.from_folder(folder)
     labels: PairLabels | None = None
     if against is not None:
         table = read_judgements(against)
@@ -119,7 +118,9 @@ def report(
             raise bad_parameter("against", against, "a table of labelled pairs, as the page exports it")
         labels = table
         _check_labels(labels, against, folder)
-    page = report_page(run, labels, folder=folder)
+    with progress_bars(quiet=quiet) as progress:
+        run = Run.from_folder(folder, progress)
+        page = report_page(run, labels, folder=folder)
     path = folder / REPORT if out is None else out
     if out is None:
         _add_to_summary(folder)

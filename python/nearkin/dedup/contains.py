@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from nearkin._core import HashedFeatures, contained_texts, content_hashes
 from nearkin.dedup.candidates import TextBatch
+from nearkin.dedup.candidates.base import numbered
 from nearkin.dedup.candidates.containment import ContainmentCandidates
 from nearkin.dedup.documents import as_column, check_distinct_ids
 from nearkin.dedup.inputs import ColumnNames, DedupInputs, FrameLike, Paths, open_inputs
@@ -227,7 +228,7 @@ class KnownTexts:
         """Return by query: offsets, rows, the distinct candidates; similarities, starts and ends of the matches."""
         hashed = HashedFeatures(self.recipe.core, texts, self._source.seed)
         offsets, rows = self._index.scan(hashed, np.arange(len(texts), dtype=np.uint32), kept=False, any_size=True)
-        distinct, candidates = np.unique(rows.astype(np.int64), return_inverse=True)
+        distinct, candidates = numbered(rows.astype(np.int64))
         offsets, matched, *values = contained_texts(
             self.recipe.core,
             texts,

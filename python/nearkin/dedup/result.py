@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearkin.dedup.candidates import Ordinals, Values
-from nearkin.dedup.candidates.base import distinct
+from nearkin.dedup.candidates.base import distinct, numbered
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import reasons_kept
 from nearkin.dedup.reference import ReferenceCorpus
@@ -571,7 +571,7 @@ def cluster_members(representatives: Representatives) -> tuple[Ordinals, NDArray
     members = np.concatenate([removed, heads[heads < len(representatives)]])
     rows = representatives.rows[members]
     # Clusters are numbered by their first row in the input.
-    keys, cluster = np.unique(representatives.by[members], return_inverse=True)
+    keys, cluster = numbered(representatives.by[members])
     first_row = np.full(len(keys), np.iinfo(np.int64).max)
     np.minimum.at(first_row, cluster, rows)
     number = np.empty(len(keys), np.int64)

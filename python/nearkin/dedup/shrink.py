@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from nearkin._core import absorb_listed
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import RECALL
-from nearkin.dedup.candidates.base import list_offsets
+from nearkin.dedup.candidates.base import list_offsets, numbered
 from nearkin.dedup.keep import removes_clusters
 from nearkin.dedup.result import DedupResult
 from nearkin.dedup.summary import StageTimer
@@ -162,7 +162,7 @@ class Replay:
         new = self.documents - result.summary["without_features"]
         left, right = (np.where(side >= new, side - new, side + self._num_older(result)) for side in (left, right))
         count = len(pairs) - pairs.copies
-        nodes, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
+        nodes, numbers = numbered(np.concatenate([left, right]))
         self._is_new = nodes >= self._num_older(result)
         first, second = np.split(numbers, 2)
         self._copies = np.zeros(len(nodes), bool)

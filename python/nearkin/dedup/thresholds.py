@@ -91,7 +91,8 @@ def estimate_thresholds(
     near = near[near < own]
     similarity = np.concatenate([removed, near])
     sampled = np.concatenate([np.ones(len(removed)), np.full(len(near), share)])
-    probability = np.array([law(value) for value in similarity.tolist()], np.float64)
+    values, numbers = np.unique(similarity, return_inverse=True)
+    probability = np.array([law(value) for value in values.tolist()], np.float64)[numbers]
     steps = [round(own + _STEP * step, 6) for step in range(-_STEPS, _STEPS + 1)]
     table: list[ThresholdEstimate] = []
     for threshold in steps:

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearkin._core import TextCache
 from nearkin.dedup.candidates import TextBatch
+from nearkin.dedup.candidates.base import numbered
 from nearkin.errors import bad_parameter
 from nearkin.io import PackedTexts
 from nearkin.io.arrow import is_arrow, read_column, to_values
@@ -126,7 +127,7 @@ def similarity(
     sides = [np.asarray(side, np.int64).reshape(-1) for side in (left, right)]
     if len(sides[0]) != len(sides[1]):
         raise bad_parameter("right", f"{len(sides[1])} rows", f"{len(sides[0])} rows, as many as left")
-    rows, numbers = np.unique(np.concatenate(sides), return_inverse=True)
+    rows, numbers = numbered(np.concatenate(sides))
     look_up, n = texts_by_row(texts)
     if len(rows) and (rows[0] < 0 or rows[-1] >= n):
         raise bad_parameter("row", int(rows[0] if rows[0] < 0 else rows[-1]), f"0 to {n - 1} with {n} texts")

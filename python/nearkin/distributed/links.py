@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from nearkin._core import absorb_listed, content_hashes
 from nearkin._core import components as _components
 from nearkin.dedup.candidates import FilteredCandidateSource, TextCandidateSource, Values
-from nearkin.dedup.candidates.base import distinct, list_offsets
+from nearkin.dedup.candidates.base import distinct, list_offsets, numbered
 from nearkin.dedup.verify import TextMeasure
 from nearkin.distributed.documents import (
     TASK_BYTES,
@@ -351,6 +351,6 @@ def first_of_components(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers
 
 def _number_ends(left: Numbers, right: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """Return all documents in order, and the rows of both ends of the links."""
-    documents, rows = np.unique(np.concatenate([left, right]), return_inverse=True)
-    earlier, later = np.split(rows.reshape(-1), 2)
+    documents, rows = numbered(np.concatenate([left, right]))
+    earlier, later = np.split(rows, 2)
     return documents, earlier, later

@@ -369,8 +369,10 @@ def _read_jsonl(source: InputFile, text: Iterable[str], requested: set[str] | No
             raise _line_error(source, number, reason)
         for name, value in record.items():
             if requested is None or name in requested:
-                # A column that first appears in a later record has None before it.
-                table.setdefault(name, [None] * rows).append(value)
+                if name not in table:
+                    # A column that first appears in a later record has None before it.
+                    table[name] = [None] * rows
+                table[name].append(value)
         rows += 1
         for values in table.values():
             if len(values) < rows:

@@ -23,6 +23,7 @@ from nearkin.index.digests import DigestIndex
 from nearkin.io import Corpus, open_corpus, read_table
 from nearkin.io.corpus import ROW_NUMBERS
 from nearkin.io.values import INT
+from nearkin.progress import Progress, ignore_progress, megabyte_ticker
 from nearkin.report.thumbnails import make_thumbnails
 
 if TYPE_CHECKING:
@@ -148,8 +149,10 @@ class Run:
         return cls(name, summary, _convert_columns(columns), None, read_files, near_files=near_files)
 
     @classmethod
-    def from_folder(cls, folder: Path) -> Run:
+    def from_folder(cls, folder: Path, progress: Progress = ignore_progress) -> Run:
         """Return the run of a folder that `nearkin dedup` wrote; removed texts are read from the run's inputs.
+
+        `progress` is called while texts are read.
 
         Raises
         ------
@@ -176,7 +179,7 @@ class Run:
         inputs = _find_inputs(summary, folder, notes)
         bases = [Path(), folder.resolve().parent, *(Path(name).parent for name in inputs[:1])]
         images = _image_reader(inputs, summary, bases, notes)
-        texts = lambda ids: _read_inputs(inputs, summary, ids, notes)  # noqa: E731
+        texts = lambda ids: _read_inputs(inputs, summary, ids, notes, progress)  # noqa: E731
         return cls(name, summary, clusters, near, texts, notes, images=images)
 
 
@@ -300,14 +303,17 @@ def _convert_columns(table: Columns) -> Columns:
 
 
 def _read_inputs(
-    inputs: list[str], summary: Mapping[str, Any], ids: Collection[str], notes: list[str]
+    inputs: list[str], summary: Mapping[str, Any], ids: Collection[str], notes: list[str], progress: Progress
 ) -> dict[str, str | None]:
     """Return the texts of ids from the inputs of a run; add a note if the inputs have changed."""
     texts: list[tuple[str, str | None]] = []
     options = _reader_options(summary)
     with open_corpus(inputs, **options) as corpus:
         corpus.bytes_as_hex = summary["verify"] == "hamming"
+        tick, known = megabyte_ticker(progress, "read", summary["bytes_read"]), 0
         for batch in corpus.batches():
+            tick(corpus.bytes_read - known)
+            known = corpus.bytes_read
             names = [str(name) for name in batch.ids.to_list()]
             texts += [(name, batch.texts[row]) for row, name in enumerate(names) if name in ids]
         if not notes and corpus.bytes_read != summary["bytes_read"]:

@@ -171,7 +171,7 @@ fn add_sketch(ids: &[u64], sketches: &mut Vec<u64>) -> Result<()> {
     let sketch = &mut sketches[start..];
     for id in ids {
         let bit = (id >> 32) as usize;
-        sketch[bit / 64 % words] ^= 1 << (bit % 64);
+        sketch[(bit / 64) & (words - 1)] ^= 1 << (bit % 64);
     }
     Ok(())
 }

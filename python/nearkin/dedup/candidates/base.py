@@ -285,7 +285,7 @@ class ListedBatch:
     def of(cls, pairs: CandidatePairs) -> ListedBatch:
         """Build the batch from pairs of numbers within it."""
         left, right = np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right)
-        close, numbers = np.unique(np.concatenate([left, right]), return_inverse=True)
+        close, numbers = numbered(np.concatenate([left, right]))
         first, second = np.split(numbers, 2)
         order = np.lexsort((second, first))
         offsets = list_offsets(np.bincount(first, minlength=len(close)))
@@ -316,6 +316,16 @@ def distinct(values: NDArray[Any]) -> NDArray[Any]:
     ordered: NDArray[Any] = np.sort(values)
     is_first: NDArray[np.bool_] = np.r_[True, ordered[1:] != ordered[:-1]]
     return ordered[is_first[: len(ordered)]]
+
+
+def numbered(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct integers, sorted, and the position of each value among them."""
+    found = distinct(values)
+    if len(found) and found[0] >= 0 and (size := int(found[-1]) + 1) <= 8 * len(values):
+        positions = np.empty(size, np.int64)
+        positions[found] = np.arange(len(found))
+        return found, positions[values]
+    return found, np.searchsorted(found, values)
 
 
 def chunk_ranges(ends: NDArray[np.int64], limit: int, max_items: int | None = None) -> Iterator[tuple[int, int]]:
