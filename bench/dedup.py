@@ -1,6 +1,7 @@
 """The main job on natural text, file to file: CPU and wall seconds, memory, candidates, growth, accuracy, peers.
 
     python bench/dedup.py [--documents 100000 200000 ...] [--length 1000|10000|mixed] [--language en|zh] [--peers N]
+    python bench/dedup.py --kill --length mixed --documents 4900000
 
 **Corpus.** Sentences of four English corpora (Usenet messages, five versions of the Old Testament, licences, answers of
 students) or three Chinese ones (news, laws, reviews), recombined at random until a document has its length: 1,000 or
@@ -24,20 +25,27 @@ difference of the peaks of memory by the difference of the documents.
 standard deviation of 8.1, so that it misses about one pair at the threshold in ten million. Recall is the share of true
 pairs of which a document was removed, precision the share of removed documents of the sample that have a true pair.
 
-The tables are in docs/benchmarks.md.
+**Killed** (`--kill`): the corpus is Parquet with zstd, in files of 50,000 documents. A run without interruption, with two
+threads, is compared with one that is killed twice by SIGKILL, after a third of the time of the first, and resumed by
+`--checkpoint`: the bytes of all output files but summary.json.
+
+The tables are in docs/benchmarks.md, and that of killed runs in docs/dedup.md.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
 import random
 import re
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -62,6 +70,8 @@ LANGUAGES = {"en": "English", "zh": "Chinese"}
 LENGTHS = {"1000": "1 KB", "10000": "10 KB", "mixed": "mixed lengths"}
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])")
 TRUTH_BITS, TRUTH_RADIUS, CHUNK = 512, 120, 20_000
+# Documents per file of killed runs.
+KILLED_ROWS = 50_000
 # A peer that takes more CPU seconds runs once.
 SLOW = 60
 # Options of nearkin's candidates. The third runs with the peers: its search grows with the square of the documents.
@@ -124,6 +134,13 @@ class Corpus:
             parts.append(rng.choice(self.sentences))
             length -= len(parts[-1].encode()) + 1
         return ("" if self.language == "zh" else " ").join(parts)
+
+    def write_parquet(self, path: Path, first: int, last: int) -> int:
+        """Write a file of documents; return the bytes of their texts."""
+        texts = [self.text(number) for number in range(first, last)]
+        table = pa.table({"id": np.arange(first, last), "text": pa.array(texts, pa.large_string())})
+        pq.write_table(table, path, compression="zstd", row_group_size=10_000)
+        return int(table["text"].nbytes)
 
     def write(self, paths: dict[int, Path]) -> dict[int, float]:
         """Write a file of JSON lines for each number of documents; return the MB of their texts."""
@@ -258,6 +275,61 @@ def measure(options: Any) -> dict[str, Any]:
     return {"corpora": common.merge_last("dedup-natural", "corpora", results)}
 
 
+def output_hashes(folder: Path) -> dict[str, str]:
+    """Return the hash of each output file but the summary, which has times."""
+    hashes = {}
+    for path in sorted(set(folder.iterdir()) - {folder / "summary.json"}):
+        with path.open("rb") as file:
+            hashes[path.name] = hashlib.file_digest(file, "blake2b").hexdigest()
+    return hashes
+
+
+def measure_killed(options: Any) -> dict[str, Any]:
+    """Compare runs without an interruption and with two kills."""
+    corpus = Corpus(options.data, options.language, options.length, options.seed)
+    count = options.documents[0]
+    with tempfile.TemporaryDirectory(prefix="nearkin-bench-") as work, ProcessPoolExecutor(2) as pool:
+        (inputs := Path(work, "corpus")).mkdir()
+        starts = range(0, count, KILLED_ROWS)
+        ends = [min(start + KILLED_ROWS, count) for start in starts]
+        paths = [inputs / f"{start:09}.parquet" for start in starts]
+        size = sum(pool.map(corpus.write_parquet, paths, starts, ends))
+        on_disk = common.folder_size(inputs)
+        command = [*common.program(), "dedup", inputs, "--id-column", "id", "--quiet", "--threads", "2", "--out"]
+        results = {"whole": common.measure_command([*command, Path(work, "whole")], Path(work))}
+        resumed = [*command, Path(work, "resumed"), "--checkpoint", Path(work, "stages")]
+        for _ in range(2):
+            process = subprocess.Popen(list(map(str, resumed)))
+            try:
+                process.wait(results["whole"]["wall"] / 3)
+                raise RuntimeError("the run ended before it was killed")
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        results["resumed"] = common.measure_command(resumed, Path(work))
+        hashes = [output_hashes(Path(work, name)) for name in ("whole", "resumed")]
+        summaries = [json.loads(Path(work, name, "summary.json").read_text()) for name in ("whole", "resumed")]
+    about = {"corpus": f"{LANGUAGES[options.language]}, {LENGTHS[options.length]}", "seed": options.seed}
+    sizes = {"documents": count, "megabytes": size / 1e6, "files_mb": on_disk / 1e6, "equal": hashes[0] == hashes[1]}
+    return {**about, **sizes, "results": results, "summaries": summaries, "hashes": hashes[0]}
+
+
+def report_killed(run: dict[str, Any]) -> None:
+    """Write the table of docs/dedup.md."""
+    names = {"without an interruption": "whole", "the rest after two kills": "resumed"}
+    columns: dict[str, Callable[[Any], str]] = {
+        "CPU s": lambda result: f"{result['cpu']:,.0f}",
+        "wall s": lambda result: f"{result['wall']:,.0f}",
+        "peak MB": lambda result: f"{result['peak_mb']:,.0f}",
+        "core-hours per TB of text": lambda result: f"{result['cpu'] / 3.6e-3 / run['megabytes']:,.1f}",
+    }
+    rows = {name: run["results"][key] for name, key in names.items()}
+    kept, same = run["summaries"][0]["kept"], "the same bytes" if run["equal"] else "**different bytes**"
+    text = f"{run['corpus']}, {run['documents']:,} documents, {run['megabytes'] / 1e3:.1f} GB of text in "
+    text += f"{run['files_mb'] / 1e3:.1f} GB of Parquet; {kept:,} kept; {same} of both outputs:"
+    common.splice("dedup.md", "killed", f"{text}\n\n{common.table_of('', columns, rows)}\n\n{common.source(run)}")
+
+
 def report(run: dict[str, Any]) -> None:
     """Write the tables of docs/benchmarks.md."""
     rows = sorted(run["corpora"].values(), key=lambda row: (row["corpus"], row["documents"]))
@@ -350,9 +422,13 @@ def main() -> None:
         ("--sample", {"type": int, "default": 10_000, "help": "documents whose true pairs are known"}),
         ("--seed", {"type": int, "default": 1}),
         ("--rounds", {"type": int, "default": 3, "help": "runs of each"}),
+        ("--kill", {"action": "store_true", "help": "compare a killed run with one that is not"}),
         ("--only", {"nargs": "+", "choices": [*OURS, *PEERS], "metavar": "NAME", "help": "candidates to run"}),
     )
-    common.run("dedup-natural", options, lambda: measure(options), report, *PEERS, "numpy")
+    if options.kill:
+        common.run("dedup-killed", options, lambda: measure_killed(options), report_killed, "numpy", "pyarrow")
+    else:
+        common.run("dedup-natural", options, lambda: measure(options), report, *PEERS, "numpy")
 
 
 if __name__ == "__main__":

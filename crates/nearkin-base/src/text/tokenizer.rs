@@ -25,7 +25,7 @@
 //! of other texts by the `unicode-segmentation` crate.
 
 use std::collections::HashSet;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -138,6 +138,8 @@ pub struct Scratch {
     /// Ends of the words of an ASCII text in `words`.
     ends: Vec<u32>,
     grams: Grams,
+    /// Distinct 4-grams that are not hashed yet.
+    keys: Vec<u32>,
     seen: IdSet,
     /// Selection of new features' hashes, and the new hashes of another word.
     fresh: Vec<bool>,
@@ -424,9 +426,19 @@ impl Tokenizer {
         mut each: impl FnMut(usize, &[u64]),
     ) -> Result<u64> {
         let vectors = in_vectors(words);
-        if let (FeatureKind::Char(_), true, true) = (self.kind, ascii, vectors) {
-            let lengths = self.lengths(scratch.text.len());
-            return Ok(lengths.map(|n| ascii_window_hashes(n, words, scratch, &mut each)).sum());
+        if let (FeatureKind::Char(n), true) = (self.kind, vectors && !scratch.text.is_empty()) {
+            // Four characters have at most 16 bytes.
+            if ascii || n <= 4 && scratch.text.chars().nth(n - 1).is_some() {
+                let mut total = 0;
+                for n in self.lengths(scratch.text.len()) {
+                    let n = n.min(scratch.text.len());
+                    total += ascii_window_hashes(n, words, scratch, &mut each)?;
+                    if !ascii {
+                        total += other_gram_hashes(n, words, scratch, &mut each);
+                    }
+                }
+                return Ok(total);
+            }
         }
         let Scratch { text: buffer, marks, words: joined, hashes, queues, cut, ends, .. } = scratch;
         let all_words = ascii && marks.is_empty() && self.takes_all_words();
@@ -488,10 +500,13 @@ impl Tokenizer {
         mut each: impl FnMut(usize, &[u64]),
     ) -> Result<u64> {
         let ascii = self.read(text, scratch)?;
-        let long = scratch.text.len() >= grams::WIDTH;
+        let long = scratch.text.chars().nth(grams::WIDTH - 1).is_some();
         let fours = self.kind == FeatureKind::Char(grams::WIDTH) && self.min_n == grams::WIDTH;
-        if fours && ascii && long && in_vectors(words) {
-            return ascii_gram_hashes(words, scratch, each);
+        let split = fours && long && in_vectors(words);
+        // Features with other characters than ASCII have more bytes than those without.
+        let plain = if split { ascii_gram_hashes(words, scratch, &mut each)? } else { 0 };
+        if split && ascii {
+            return Ok(plain);
         }
         // A hash that identifies features, followed by the words, the first of which may be that hash.
         let skipped = usize::from(!words.first().is_some_and(|word| matches!(word.hash, FeatureHash::Xxh3(0))));
@@ -500,7 +515,8 @@ impl Tokenizer {
         let mut seen = std::mem::take(&mut scratch.seen);
         let (mut fresh, mut kept) = (std::mem::take(&mut scratch.fresh), std::mem::take(&mut scratch.kept));
         seen.clear(text.len().min(1024));
-        self.mapped_hashes(ascii, &all[..skipped + words.len()], scratch, |word, hashes| {
+        let all = &all[..skipped + words.len()];
+        let mut each_hashed = |word: usize, hashes: &[u64]| {
             if word == 0 {
                 fresh.clear();
                 let new = seen.insert_all(hashes, |new| fresh.push(new));
@@ -517,9 +533,14 @@ impl Tokenizer {
                 }
                 each(word - skipped, &kept[..count]);
             }
-        })?;
+        };
+        if split {
+            other_gram_hashes(grams::WIDTH, all, scratch, each_hashed);
+        } else {
+            self.mapped_hashes(ascii, all, scratch, &mut each_hashed)?;
+        }
         seen.check()?;
-        let count = seen.len() as u64;
+        let count = plain + seen.len() as u64;
         (scratch.seen, scratch.fresh, scratch.kept) = (seen, fresh, kept);
         Ok(count)
     }
@@ -739,7 +760,7 @@ fn mixed_words(string: &str, cancel: &CancelToken, mut each: impl FnMut(usize, u
     let is_cut = |at: usize| bytes[at - 1] == b' ' && bytes[at].is_ascii() && bytes[at] != b' ';
     let mut start = 0;
     while start < bytes.len() && !cancel.is_set() {
-        let other = ascii_prefix(&bytes[start..]) + start;
+        let other = run(&bytes[start..], true) + start;
         // The piece before the last cut is ASCII.
         let mut plain = other.min(bytes.len() - 1);
         while plain > start && !is_cut(plain) {
@@ -763,12 +784,14 @@ fn mixed_words(string: &str, cancel: &CancelToken, mut each: impl FnMut(usize, u
     }
 }
 
-/// Return the number of ASCII bytes before the first other one.
-fn ascii_prefix(bytes: &[u8]) -> usize {
+/// Return the number of bytes before the first that is not ASCII, or the first that is.
+fn run(bytes: &[u8], ascii: bool) -> usize {
+    const BITS: u64 = 0x8080_8080_8080_8080;
+    let alike = if ascii { 0 } else { BITS };
     let (words, _) = bytes.as_chunks::<8>();
-    let plain = words.iter().take_while(|word| u64::from_le_bytes(**word) & 0x8080_8080_8080_8080 == 0).count();
-    let rest = &bytes[8 * plain..];
-    8 * plain + rest.iter().position(|byte| !byte.is_ascii()).unwrap_or(rest.len())
+    let whole = words.iter().take_while(|word| u64::from_le_bytes(**word) & BITS == alike).count();
+    let rest = &bytes[8 * whole..];
+    8 * whole + rest.iter().position(|byte| byte.is_ascii() != ascii).unwrap_or(rest.len())
 }
 
 /// True if UTF-8 `word` has at least `length` characters.
@@ -788,64 +811,127 @@ const ZEROS: &str = match std::str::from_utf8(&[0; SLACK]) {
     Err(_) => panic!("zeros are ASCII"),
 };
 
-/// Compute the hashes of ASCII windows in `scratch.text`, in vectors.
+/// Compute the hashes of the ASCII windows of `n` characters of the text in `scratch.text`, in vectors; return their
+/// number.
 fn ascii_window_hashes(
     n: usize,
     words: &[WordHash],
     scratch: &mut Scratch,
     mut each: impl FnMut(usize, &[u64]),
-) -> u64 {
+) -> Result<u64> {
     let letters = scratch.text.len();
-    if letters == 0 {
-        return 0;
-    }
-    let n = n.min(letters);
-    let windows = letters - n + 1;
     // `CharMap::apply` has reserved the capacity. Zeros after the text let the vector kernel read past its end; the
-    // surplus hashes are cut off below.
+    // surplus hashes are overwritten or cut off.
     scratch.text.push_str(ZEROS);
-    scratch.hashes.resize(CHUNK, 0);
-    let mut start = 0;
-    while start < windows && !scratch.cut.cancel.is_set() {
-        let count = (windows - start).min(CHUNK);
-        // Complete steps of eight windows, as far as the zeros allow.
-        let padded = count.next_multiple_of(8).min(scratch.text.len() - start - n + 1).min(CHUNK);
-        for (j, word) in words.iter().enumerate() {
-            let FeatureHash::Xxh3(seed) = word.hash else { continue };
-            xxh3::hash_windows(&scratch.text.as_bytes()[start..], n, seed, &mut scratch.hashes[..padded]);
-            each(j, &scratch.hashes[..count]);
+    let Scratch { text, hashes, cut, .. } = scratch;
+    alloc::try_resize(hashes, hashes.len().max(words.len() * CHUNK), 0)?;
+    let (mut total, mut filled) = (0, 0);
+    let mut pass = |hashes: &[u64], filled: usize| {
+        for j in 0..words.len() {
+            each(j, &hashes[j * CHUNK..][..filled]);
         }
-        start += count;
+    };
+    for [plain, _] in stretches(&text.as_bytes()[..letters], n) {
+        let mut start = plain.start;
+        let end = (plain.end + 1).saturating_sub(n);
+        while start < end && !cut.cancel.is_set() {
+            let count = (end - start).min(CHUNK - filled);
+            // Complete steps of eight windows, as far as the zeros allow.
+            let padded = count.next_multiple_of(8).min(text.len() - start - n + 1).min(CHUNK - filled);
+            for (j, word) in words.iter().enumerate() {
+                let FeatureHash::Xxh3(seed) = word.hash else { continue };
+                let hashes = &mut hashes[j * CHUNK + filled..][..padded];
+                xxh3::hash_windows(&text.as_bytes()[start..], n, seed, hashes);
+            }
+            (start, filled, total) = (start + count, filled + count, total + count as u64);
+            if filled == CHUNK {
+                pass(hashes, filled);
+                filled = 0;
+            }
+        }
     }
-    scratch.text.truncate(letters);
-    windows as u64
+    pass(hashes, filled);
+    text.truncate(letters);
+    Ok(total)
 }
 
-/// Compute the hashes of the distinct 4-grams of the ASCII text in `scratch.text`, which has at least one.
+/// Compute the hashes of the distinct ASCII 4-grams of the text in `scratch.text`, which has at least four characters.
 fn ascii_gram_hashes(words: &[WordHash], scratch: &mut Scratch, mut each: impl FnMut(usize, &[u64])) -> Result<u64> {
     let letters = scratch.text.len();
-    let windows = letters - grams::WIDTH + 1;
-    scratch.grams.clear(windows)?;
     // `CharMap::apply` has reserved the capacity.
     scratch.text.push_str(ZEROS);
-    scratch.hashes.resize(CHUNK, 0);
-    let mut total = 0;
-    let mut start = 0;
-    while start < windows && !scratch.cut.cancel.is_set() {
-        let count = (windows - start).min(grams::PART);
-        let new = scratch.grams.add(&scratch.text.as_bytes()[start..], count);
-        let hashes = &mut scratch.hashes[..new.len()];
+    let Scratch { text, grams, keys, hashes, cut, .. } = scratch;
+    grams.clear(letters - grams::WIDTH + 1)?;
+    alloc::try_reserve(keys, CHUNK)?;
+    hashes.resize(CHUNK, 0);
+    let mut hash_all = |keys: &mut Vec<u32>| {
+        let hashes = &mut hashes[..keys.len()];
         for (j, word) in words.iter().enumerate() {
             let FeatureHash::Xxh3(seed) = word.hash else { continue };
-            xxh3::hash_fours(new, seed, hashes);
+            xxh3::hash_fours(keys, seed, hashes);
             each(j, hashes);
         }
-        total += new.len() as u64;
-        start += count;
+        keys.clear();
+        hashes.len() as u64
+    };
+    let mut total = 0;
+    for [plain, _] in stretches(&text.as_bytes()[..letters], grams::WIDTH) {
+        let windows = (plain.len() + 1).saturating_sub(grams::WIDTH);
+        for start in cut.cancel.often((0..windows).step_by(grams::PART)) {
+            let new = grams.add(&text.as_bytes()[plain.start + start..], (windows - start).min(grams::PART));
+            if keys.len() + new.len() > CHUNK {
+                total += hash_all(keys);
+            }
+            keys.extend_from_slice(new);
+        }
     }
-    scratch.text.truncate(letters);
-    scratch.grams.check()?;
+    total += hash_all(keys);
+    text.truncate(letters);
+    grams.check()?;
     Ok(total)
+}
+
+/// Compute the hashes of the `n`-grams, of up to four characters, of the text in `scratch.text` that are not ASCII;
+/// return their number.
+fn other_gram_hashes(n: usize, words: &[WordHash], scratch: &mut Scratch, mut each: impl FnMut(usize, &[u64])) -> u64 {
+    let letters = scratch.text.len();
+    // `CharMap::apply` has reserved the capacity.
+    scratch.text.push_str(ZEROS);
+    let Scratch { text, queues, cut, .. } = scratch;
+    let mut total = 0;
+    for [_, other] in stretches(&text.as_bytes()[..letters], n) {
+        let bytes = &text.as_bytes()[other.start..];
+        char_grams(bytes, other.len(), (n, n), &cut.cancel, |bytes, start, end| {
+            total += 1;
+            queues.push(bytes, start, end, words, &mut each);
+        });
+    }
+    queues.flush(words, &mut each);
+    text.truncate(letters);
+    total
+}
+
+/// Iterate over the stretches of a text: a range of ASCII bytes, and the range whose windows of `n` characters are those
+/// with another character that begin in the stretch.
+fn stretches(text: &[u8], n: usize) -> impl Iterator<Item = [Range<usize>; 2]> {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        if start == text.len() {
+            return None;
+        }
+        let plain = start..start + run(&text[start..], true);
+        let first = if plain.end == text.len() { plain.end } else { plain.end.saturating_sub(n - 1).max(start) };
+        let mut end = plain.end;
+        start = end;
+        while end < text.len() {
+            start = end + run(&text[end..], false);
+            end = start + run(&text[start..text.len().min(start + n - 1)], true);
+            if end - start == n - 1 {
+                break;
+            }
+        }
+        Some([plain, first..end])
+    })
 }
 
 /// Call `each` with every run of `min_n` to `n` characters of the first `length` bytes of UTF-8 `text`, or with all of
@@ -1102,7 +1188,8 @@ mod tests {
     }
 
     fn any_text() -> impl Strategy<Value = String> {
-        prop_oneof!["[ -~]{0,1500}", "\\PC{0,200}", "[a-c\u{4e00}-\u{4e03} ]{0,300}", "[a-b1._,;:' ]{0,60}"]
+        let mixed = "([ -~]{0,40}[\u{e9}\u{2019}\u{6c34}\u{1f600}]{0,3}){0,40}";
+        prop_oneof!["[ -~]{0,1500}", mixed, "\\PC{0,200}", "[a-c\u{4e00}-\u{4e03} ]{0,300}", "[a-b1._,;:' ]{0,60}"]
     }
 
     proptest! {
