@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,16 @@ def test_texts_of_pairs_are_written_once(
     names = ["rounds/member-texts", "heads/member-texts", "passes/texts"]
     written = {name: pq.read_table(tmp_path / name).num_rows for name in names}
     assert all(0 < count < len(texts) // 2 for count in written.values()), written
+
+
+def test_kept_rows_are_read_past_the_removed_ids(engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sail keeps the side of a join in memory that comes first: the ids, with their number, and not the documents."""
+    texts = [text for text in mixed_texts(400) if text]
+    dedup(engine.frame(DocumentSet.of(texts))).kept.explain()
+    plan = capsys.readouterr().out
+    assert re.search(
+        r"HashJoinExec: mode=CollectLeft, join_type=Right.*\n.*\n.*CoalescePartitionsExec: fetch=", plan
+    ), plan
 
 
 def test_a_source_with_half_of_all_rows(engine: Engine) -> None:

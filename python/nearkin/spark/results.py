@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nearkin.dedup.summary import SourceRemovals, Summary, describe_counts, tabulate_removals
 from nearkin.distributed.tables import build_clusters, summarize
 from nearkin.errors import warn_caller
 from nearkin.spark.engine import DataFrame, fetch_rows, quote, unused_name
 from nearkin.spark.job import SparkJob
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -54,9 +50,13 @@ def collect_result(job: SparkJob) -> SparkResult:
     removed_ids = _removed_ids(job, clusters).select(F.col("id").alias(removed_id))
     counts = job.counts
     count = counts["removals"] + counts["copies"] + counts["without_features"]
-    removed_ids = job.broadcast(removed_ids, count, integers=job.id_type == "bigint")
+    # Sail estimates no table that Python has checked: a limit says how many ids there are. It keeps the side in memory that
+    # it believes to be smaller, and the left one if it cannot tell: never that of the texts.
+    if job.hints:
+        removed_ids = job.broadcast(removed_ids, count, integers=job.id_type == "bigint")
+    else:
+        removed_ids = removed_ids.limit(count)
     is_removed = job.df[quote(job.id)].cast(job.id_type) == F.col(removed_id)
-    # Sail keeps the left side in memory if it cannot tell which one is smaller: not that of the texts.
     kept = removed_ids.join(job.df, is_removed, "right").where(F.col(removed_id).isNull()).drop(removed_id)
     pairs = removed.select("id", "representative", "distance", "similarity")
     if job.config.links == "all":
