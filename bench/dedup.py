@@ -25,9 +25,9 @@ difference of the peaks of memory by the difference of the documents.
 standard deviation of 8.1, so that it misses about one pair at the threshold in ten million. Recall is the share of true
 pairs of which a document was removed, precision the share of removed documents of the sample that have a true pair.
 
-**Killed** (`--kill`): the corpus is Parquet with zstd, in files of 50,000 documents. A run without interruption, with two
-threads, is compared with one that is killed twice by SIGKILL, after a third of the time of the first, and resumed by
-`--checkpoint`: the bytes of all output files but summary.json.
+**Killed** (`--kill`): the corpus is Parquet with zstd, in files of 50,000 documents. A run with two threads is compared
+with one that is killed twice by SIGKILL, after a third of the time of the first, and resumed by `--checkpoint`: the
+bytes of all output files but summary.json.
 
 The tables are in docs/benchmarks.md, and that of killed runs in docs/dedup.md.
 """
@@ -308,10 +308,12 @@ def measure_killed(options: Any) -> dict[str, Any]:
                 process.wait()
         results["resumed"] = common.measure_command(resumed, Path(work))
         hashes = [output_hashes(Path(work, name)) for name in ("whole", "resumed")]
-        summaries = [json.loads(Path(work, name, "summary.json").read_text()) for name in ("whole", "resumed")]
+        for name, result in results.items():
+            summary = json.loads(Path(work, name, "summary.json").read_text())
+            result.update({key: summary.get(key) for key in ("kept", "timings", "resumed")})
     about = {"corpus": f"{LANGUAGES[options.language]}, {LENGTHS[options.length]}", "seed": options.seed}
     sizes = {"documents": count, "megabytes": size / 1e6, "files_mb": on_disk / 1e6, "equal": hashes[0] == hashes[1]}
-    return {**about, **sizes, "results": results, "summaries": summaries, "hashes": hashes[0]}
+    return {**about, **sizes, "results": results, "hashes": hashes[0]}
 
 
 def report_killed(run: dict[str, Any]) -> None:
@@ -321,12 +323,13 @@ def report_killed(run: dict[str, Any]) -> None:
         "CPU s": lambda result: f"{result['cpu']:,.0f}",
         "wall s": lambda result: f"{result['wall']:,.0f}",
         "peak MB": lambda result: f"{result['peak_mb']:,.0f}",
-        "core-hours per TB of text": lambda result: f"{result['cpu'] / 3.6e-3 / run['megabytes']:,.1f}",
     }
     rows = {name: run["results"][key] for name, key in names.items()}
-    kept, same = run["summaries"][0]["kept"], "the same bytes" if run["equal"] else "**different bytes**"
+    whole, same = run["results"]["whole"], "the same bytes" if run["equal"] else "**different bytes**"
+    hours = whole["cpu"] / 3.6e-3 / run["megabytes"]
     text = f"{run['corpus']}, {run['documents']:,} documents, {run['megabytes'] / 1e3:.1f} GB of text in "
-    text += f"{run['files_mb'] / 1e3:.1f} GB of Parquet; {kept:,} kept; {same} of both outputs:"
+    text += f"{run['files_mb'] / 1e3:.1f} GB of Parquet; {whole['kept']:,} kept; "
+    text += f"{same} of both outputs; {hours:.1f} core-hours per TB of text:"
     common.splice("dedup.md", "killed", f"{text}\n\n{common.table_of('', columns, rows)}\n\n{common.source(run)}")
 
 
