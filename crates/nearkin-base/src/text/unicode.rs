@@ -409,10 +409,13 @@ impl CharMap {
                 let page = self.page(code_point)?;
                 let entry = page.entries[code_point as usize % PAGE];
                 match (entry, length) {
-                    // Copies of a fixed size: most letters of other scripts map to themselves.
+                    // Copies: most letters of other scripts map to themselves.
                     (0, 3) => {
                         ascii = false;
-                        out.extend_from_slice(&[first, bytes[at + 1], bytes[at + 2]]);
+                        let run = 3 + self.kept_run(&bytes[at + 3..part.max(at + 3)]);
+                        out.extend_from_slice(&bytes[at..at + run]);
+                        at += run;
+                        continue;
                     }
                     (0, 2) => {
                         ascii = false;
@@ -447,6 +450,17 @@ impl CharMap {
             let taken = at;
             rest = &rest[taken..];
         }
+    }
+
+    /// Return the number of bytes of characters of three bytes at the front of `bytes` that map to themselves as all of
+    /// their page do.
+    fn kept_run(&self, bytes: &[u8]) -> usize {
+        let (characters, _) = bytes.as_chunks::<3>();
+        let is_kept = |&&[first, second, _]: &&[u8; 3]| {
+            let page = usize::from(first & 0x0f) << 4 | usize::from(second & 0x3f) >> 2;
+            first >> 4 == 0xe && self.pages[page].get().is_some_and(|&page| std::ptr::eq(page, &raw const KEPT))
+        };
+        3 * characters.iter().take_while(is_kept).count()
     }
 
     /// Map ASCII from the front of `bytes` into `out`; return the number of bytes consumed, at most up to the first
