@@ -50,8 +50,8 @@ def collect_result(job: SparkJob) -> SparkResult:
     removed_ids = _removed_ids(job, clusters).select(F.col("id").alias(removed_id))
     counts = job.counts
     count = counts["removals"] + counts["copies"] + counts["without_features"]
-    # Sail estimates no table that Python has checked: a limit says how many ids there are. It keeps the side in memory that
-    # it believes to be smaller, and the left one if it cannot tell: never that of the texts.
+    # Sail keeps the side of a join in memory that it believes to be smaller, and does not know the size of a table that
+    # Python has checked: a limit says how many ids there are.
     if job.hints:
         removed_ids = job.broadcast(removed_ids, count, integers=job.id_type == "bigint")
     else:
