@@ -48,14 +48,14 @@ def collect_result(job: SparkJob) -> SparkResult:
     removed = clusters.where("reason <> 'kept'")
     removed_id = unused_name("removed_id", job.df.columns)
     removed_ids = _removed_ids(job, clusters).select(F.col("id").alias(removed_id))
-    counts = job.counts
-    count = counts["removals"] + counts["copies"] + counts["without_features"]
-    # Sail keeps the side of a join in memory that it believes to be smaller, and does not know the size of a table that
-    # Python has checked: a limit says how many ids there are.
+    counts, done = job.counts, job.checkpoint.done
     if job.hints:
+        count = counts["removals"] + counts["copies"] + counts["without_features"]
         removed_ids = job.broadcast(removed_ids, count, integers=job.id_type == "bigint")
     else:
-        removed_ids = removed_ids.limit(count)
+        # Sail keeps the side of a join in memory that it believes to be smaller, and does not know the size of a table
+        # that Python has checked: a limit, the number of rows that were checked, says it.
+        removed_ids = removed_ids.limit(done["clusters"] + done.get("empty", 0))
     is_removed = job.df[quote(job.id)].cast(job.id_type) == F.col(removed_id)
     kept = removed_ids.join(job.df, is_removed, "right").where(F.col(removed_id).isNull()).drop(removed_id)
     pairs = removed.select("id", "representative", "distance", "similarity")

@@ -1,4 +1,4 @@
-//! The distinct 4-grams of an ASCII text, as 32-bit keys: its bytes, little-endian.
+//! The distinct ASCII 4-grams of a text, as 32-bit keys: their bytes, little-endian.
 //!
 //! A 4-gram of ASCII letters is its own key, so that 4-grams are compared before they are hashed, and repeated ones are
 //! never hashed. A front is a table with one entry per slot: the first key of a slot owns it for the rest of the text.

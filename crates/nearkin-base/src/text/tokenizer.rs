@@ -784,7 +784,7 @@ fn mixed_words(string: &str, cancel: &CancelToken, mut each: impl FnMut(usize, u
     }
 }
 
-/// Return the number of bytes before the first that is not ASCII, or the first that is.
+/// Return the length of the run of ASCII bytes, or of other bytes, at the front.
 fn run(bytes: &[u8], ascii: bool) -> usize {
     const BITS: u64 = 0x8080_8080_8080_8080;
     let alike = if ascii { 0 } else { BITS };
