@@ -537,7 +537,7 @@ def report_search(run: dict[str, Any]) -> None:
 GROUPS = {
     "hash": r"documents|older",
     "copies": r"copies",
-    "pairs": r"large-buckets|units|candidates|pairs|member-documents",
+    "pairs": r"large-buckets|units|candidates|pairs|open|member-documents",
     "scan": r"(member-)?texts|links-\d",
     "verify": r"links",
     "decide": r"first|round|removed",

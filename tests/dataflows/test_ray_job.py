@@ -93,6 +93,14 @@ def test_shapes_that_need_rounds(recipe: str, cluster: str) -> None:
         check_equal(DocumentSet.of(texts[:30]), reference, recipe=recipe, cluster=cluster, keep="last")
 
 
+@pytest.mark.usefixtures("rounds")
+def test_rounds_that_change_the_decision() -> None:
+    """A kept document is removed, so that those removed for it are compared with others again."""
+    stages: list[str] = []
+    check_equal(DocumentSet.of(star_texts(60, 4, 3)), report=lambda stage, *_: stages.append(stage))
+    assert {"open-1", "links-1", "round-1-removals", "open-4"} <= set(stages)
+
+
 def test_boilerplate_is_compared_as_often_as_on_one_machine() -> None:
     """Texts that share most words, but too few to match, and whose bits do not tell: each two of a bucket once."""
     rng, stages = random.Random(2), dict[str, int | None]()
@@ -103,9 +111,10 @@ def test_boilerplate_is_compared_as_often_as_on_one_machine() -> None:
     assert 201 == summary["kept"]
     there = summary["verified on one machine"]
     assert 10_000 < there <= summary["verified"] < 1.3 * there
-    assert summary["verified"] == sum(work or 0 for work in stages.values())
-    # Few rounds propose pairs.
-    assert 2 == sum(stage.startswith("units-") for stage in stages)
+    # The number that is reported before a round is that of all pairs of its buckets.
+    assert summary["verified"] <= sum(work or 0 for work in stages.values())
+    # Few rounds compare documents.
+    assert 1 <= sum(stage.startswith("open-") for stage in stages) <= 2
 
 
 @pytest.mark.parametrize("recipe", [MINHASH, SIMHASH])

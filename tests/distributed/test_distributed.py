@@ -17,13 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin._core import soundness
+from nearkin._core import content_hashes, soundness
 from nearkin.dedup.candidates import MinHashCandidates
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import BEST, column_key, keep_order, parse_keep
-from nearkin.distributed import decision, documents, frames, pairs
+from nearkin.dedup.verify import TextMeasure
+from nearkin.distributed import decision, documents, frames, links, pairs
 from nearkin.distributed.documents import NUMBER, pack_values, unpack_values, value_dtype
 from nearkin.distributed.links import Blocks, absorb, components
+from nearkin.distributed.pairs import MEMBER_COLUMNS, NONE
 from nearkin.errors import InputError
 from nearkin.io import Column
 from nearkin.progress import ignore_progress
@@ -124,31 +126,6 @@ def test_slices_find_all_pairs_within_the_radius(radius: int, cuts: list[int], s
     assert near_pairs(values, numbers, radius) == actual
 
 
-def test_signatures_of_a_unit_are_paired_by_their_bits() -> None:
-    """In small units and in large ones, which are scanned, the pairs are those that `are_likely` has."""
-    source = MinHashCandidates(nk.Recipe().with_family("minhash"), 0.8, filtered=True)
-    rng = random.Random(4)
-    words = [f"word{number}" for number in range(60)]
-    texts = [
-        " ".join(rng.choice(["other", word]) if rng.random() < share else word for word in words)
-        for share in (0.02, 0.1, 0.3, 0.8)
-        for _ in range(25)
-    ]
-    values, _ = source.hash(texts)
-    left, right = np.triu_indices(len(texts), 1)
-    likely = source.are_likely(values[left], values[right])
-    assert 0 < likely.sum() < len(likely)
-    expected = sorted(zip(left[likely].tolist(), right[likely].tolist(), strict=True))
-    slices = pairs.Slices((), value_dtype(source))
-    for small in (pairs.SMALL_UNIT, len(texts)):
-        with mock.patch.object(pairs, "SMALL_UNIT", small):
-            batches = pairs.ProximityPairs(pairs.EqualBits(source), 0).rows(
-                slices.rows(flag_documents(values, list(range(len(texts)))))
-            )
-            rows = pa.Table.from_batches(list(batches)).to_pylist()
-        assert expected == sorted((row["left"], row["right"]) for row in rows if row["kind"] == pairs.PAIR)
-
-
 def test_a_document_is_paired_with_the_first_of_its_unit() -> None:
     """The number is limited, in keep order; a document with more is listed with the last one it was paired with."""
     values, numbers = np.zeros((100, 1), np.uint64), list(range(100))
@@ -185,7 +162,9 @@ def test_buckets_pair_documents_with_the_first_ones(most: int, seed: int) -> Non
         members = sorted(n for u, n in rows if u == name)
         for at, later in enumerate(members):
             earlier = members[:at] if later >= 0 else []
-            expected |= {(n, later) for n in (earlier[:most] if most else earlier)}
+            # One that has more is compared again.
+            limit = min(most, 2) if 0 < most < len(earlier) else len(earlier)
+            expected |= {(n, later) for n in earlier[:limit]}
     parcels = pack_rows(unit, number)
     assert expected == read_pairs(pairs.FirstPairs(most).rows(parcels))
 
@@ -240,7 +219,10 @@ def test_parcels_keep_numbers_bits_and_buckets(
 
 @given(most=st.integers(1, 4), compared=st.integers(1, 9), seed=st.integers(0, 999))
 def test_buckets_pair_documents_with_the_first_ones_of_equal_bits(most: int, compared: int, seed: int) -> None:
-    """Those among the first `compared`; a document that has more, or was not compared with all, is a member."""
+    """Those among the first `compared`; a document that has more, or was not compared with all, is a member.
+
+    One that has more is paired with two at most.
+    """
     rng = random.Random(seed)
     bucket = sorted(rng.sample(range(-5, 60), 14))
     kinds = [rng.randrange(3) for _ in bucket]
@@ -249,11 +231,12 @@ def test_buckets_pair_documents_with_the_first_ones_of_equal_bits(most: int, com
     expected, last = set(), {}
     for at, later in enumerate(bucket):
         likely = [to for to in range(min(at, compared)) if kinds[to] == kinds[at]] if later >= 0 else []
-        expected |= {(bucket[to], later) for to in likely[:most]}
+        head = min(most, 2) if len(likely) > most else most
+        expected |= {(bucket[to], later) for to in likely[:head]}
         more = later >= 0 and at > compared
         last[later] = bucket[compared - 1] if more else pairs.NONE
         if len(likely) > most:
-            last[later] = bucket[likely[most - 1]]
+            last[later] = bucket[likely[head - 1]]
     parcels = pack_rows(np.full(len(bucket), 7), np.array(bucket), bits)
     with mock.patch.object(pairs, "MAX_COMPARED", compared):
         rows = read_rows(pairs.FirstPairs(most, 128, 126).rows(parcels))
@@ -447,3 +430,58 @@ def test_rounds_on_a_chain_are_bounded(count: int, window: int, share: int, monk
     assert expected.removed.tolist() == removals["number"].to_pylist()
     assert expected.by.tolist() == removals["by"].to_pylist()
     assert 2 <= sum(name.startswith("x-links-") for name in point.done) <= 2 + window * share / 0.85
+
+
+@pytest.mark.parametrize("filtered", [True, False])
+@given(st.integers(2, 16), st.sampled_from([1, 4, 12]), st.integers(1, 3), st.randoms())
+def test_open_pairs_of_buckets_are_verified(
+    filtered: bool, count: int, size: int, first: int, rng: random.Random
+) -> None:
+    """Each open pair up to the first match is compared, in one of its buckets, however these are split into cells."""
+    texts = [" ".join(f"word{at}{rng.random() < 0.2:d}" for at in range(12)) for _ in range(count)]
+    source = MinHashCandidates(MINHASH, 0.8, filtered=filtered).by_keys()
+    values, _ = source.hash(texts)
+    bands = source.band_keys(values)
+    # Some units are a part of their key.
+    units = np.where(bands % 3 == 0, bands, bands & 0xFFFFFFFF)
+    by = [rng.choice([at, at, max(at - 2, 0)]) for at in range(count)]
+    before = [rng.choice([-NONE, by[at], max(by[at] - 1, 0)]) for at in range(count)]
+    last = [[rng.choice([-NONE, at - 3, NONE]) for _ in range(bands.shape[1])] for at in range(count)]
+    number = np.repeat(np.arange(count), bands.shape[1])
+    columns = units.reshape(-1), number, np.ravel(last), np.take(by, number), np.take(before, number)
+    table = pa.table([*map(pa.array, columns), pa.repeat(12, len(number))], [*MEMBER_COLUMNS, "n"])
+    cells = pa.Table.from_batches(list(pairs.BucketCells(size).rows(iter(table.to_batches()))))
+    contents, lengths = content_hashes(texts)
+    hashes = {"length": lengths, "values": pack_values(values), "content": pack_values(contents.reshape(-1, 2))}
+    rows = cells.rename_columns(["left" if name == "number" else name for name in cells.column_names])
+    read = pa.table(
+        {"block": rows["block"], "left": rows["left"], "text": pa.array(texts).take(rows["left"].combine_chunks())}
+    )
+    for name, column in hashes.items():
+        rows = rows.append_column(name, pa.array(column).take(rows["left"].combine_chunks()))
+    gathered = pa.concat_tables([rows, read], promote_options="default")
+    stage = links.BucketVerification(source, value_dtype(source), TextMeasure(MINHASH, "jaccard"), 0.8)
+    with mock.patch.object(links, "_FIRST", first):
+        found = pa.Table.from_batches(list(stage.rows(iter(gathered.to_batches())))).to_pylist()
+    actual = {(row["left"], row["right"]) for row in found if row["right"] is not None}
+    assert len(actual) == len(found) - 1
+    compared, matching, every = 0, set(), np.indices((count, count)).reshape(2, -1)
+    shape = count, count
+    similar = nk.similarity(texts, *every, recipe=MINHASH).reshape(shape) >= 0.8
+    likely = source.are_likely(*values[every]).reshape(shape)
+    for right in range(count):
+        by_band: dict[int, list[int]] = {}
+        for left in range(right):
+            band = int((bands[left] == bands[right]).argmax())
+            is_open = last[right][band] < left < by[right] and by[left] == left
+            is_new = before[left] != left or left >= before[right]
+            if is_open and is_new and likely[left, right] and bands[left, band] == bands[right, band]:
+                by_band.setdefault(band, []).append(left)
+        for lefts in by_band.values():
+            matches = [left for left in lefts if similar[left, right]]
+            matching |= {(left, right) for left in matches}
+            assert not matches or (matches[0], right) in actual
+            compared += first if matches and matches[:1] < lefts[first : first + 1] else len(lefts)
+    assert actual <= matching
+    if size == 12:
+        assert compared == found[-1]["verified"]

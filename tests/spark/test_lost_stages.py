@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from engines import MINHASH, DocumentSet, Engine, mixed_texts
+from engines import MINHASH, DocumentSet, Engine, mixed_texts, star_texts
 
-from nearkin.distributed import plan as job
+from nearkin.distributed import pairs
 from nearkin.distributed import tables as results
 from nearkin.errors import OutputError
 from nearkin.spark import dedup
@@ -23,8 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptio
 STAGES = [
     *("begun", "documents-columns", "documents", "numbers", "copies", "units", "candidates", "links", "first-removals"),
     *(
-        "units-1",
-        "pairs-1",
+        "open-1",
         "links-1",
         "round-1-removals",
         "removed",
@@ -34,7 +33,8 @@ STAGES = [
         "empty",
     ),
 ]
-TEXTS = [text or "" for text in mixed_texts(120)]
+# A round finds more pairs of stars.
+TEXTS = [text or "" for text in [*mixed_texts(80), *star_texts(40, 4)]]
 DOCUMENTS = DocumentSet.of(TEXTS, [f"page {at * 7919 % 1009}" for at in range(len(TEXTS))])
 
 
@@ -85,7 +85,7 @@ def run(engine: Engine, folder: Path, report: Callable[[str], object]) -> list[A
 @pytest.fixture(autouse=True)
 def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use every stage that has no tables of its own for large jobs."""
-    monkeypatch.setattr(job, "MAX_FIRST", 1)
+    monkeypatch.setattr(pairs, "MAX_FIRST", 1)
     monkeypatch.setattr(results, "MAX_DRIVER_REMOVED", 0)
 
 

@@ -5,7 +5,7 @@ earlier in many pairs is sent to each block once, so no block is larger than its
 documents of B blocks have more than 2 √B pairs each, blocks are those of a grid, by the later document and the earlier
 one: a text is then sent to √B of them. Pairs
 with a long document have blocks of their own, whose number follows from their characters, and are spread over them one
-by one.
+by one. Rounds over buckets list no pairs: the members of a bucket and their texts are a block, or cells of one.
 
 **Decision.** Keep, then absorb is the lexicographically first independent set of the links, in the order of numbers: a
 document is kept unless an earlier kept one is linked to it; the first such document removes it. Documents without links
@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearkin._core import absorb_listed, content_hashes
+from nearkin._core import BucketCore, absorb_listed, content_hashes, first_equal_keys
 from nearkin._core import components as _components
-from nearkin.dedup.candidates import FilteredCandidateSource, TextCandidateSource, Values
-from nearkin.dedup.candidates.base import distinct, list_offsets, numbered
+from nearkin.dedup.candidates import FilteredCandidateSource, MinHashCandidates, TextCandidateSource, Values
+from nearkin.dedup.candidates.base import chunk_ranges, distinct, list_offsets, numbered
 from nearkin.dedup.verify import TextMeasure
 from nearkin.distributed.documents import (
     TASK_BYTES,
@@ -39,6 +39,7 @@ from nearkin.distributed.documents import (
     to_integers,
     unpack_values,
 )
+from nearkin.distributed.pairs import MEMBER_COLUMNS, NONE
 from nearkin.errors import input_error
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ if TYPE_CHECKING:
 
 _PAIRS = 1 << 14
 """Pairs whose values are copied at once."""
+_MAX_LISTED = 1 << 22
+"""Pairs of buckets that are listed at once: 0.2 GB."""
+_FIRST = 32
+"""Earlier documents that a member of a bucket is compared with before the others."""
+_UNIT_MASK = (1 << 32) - 1
+"""The bits of a key that the unit of its bucket always has."""
 _MAX_CHARACTERS = 1 << 22
 """Characters of texts that are compared at once; their feature sets take up to eight bytes each."""
 _CACHE_BYTES = 32 << 20
@@ -160,84 +167,163 @@ class Verification:
         # Gather rows before taking a slot and return them after giving it back: engines may wait for either.
         tables = [gather(batches)]
         with task_slots:
-            links = list(self._verify(tables.pop()))
+            links = [] if tables[0] is None else list(self._verify(tables.pop()))
         yield from links
 
-    def _verify(self, table: pa.Table | None) -> Iterator[pa.RecordBatch]:
+    def _verify(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        if table is None:
-            return
         is_pair = table.column("right").is_valid()
-        documents = _Block.of(table.filter(pa.compute.invert(is_pair)), self.dtype, texts=self.comparison is not None)
-        pairs = table.select(["left", "right"]).filter(is_pair)
-        sides = [documents.find(to_integers(pairs.column(name))) for name in ("left", "right")]
+        compared = _Compared(self, table.filter(pa.compute.invert(is_pair)))
+        pairs, n = table.select(["left", "right"]).filter(is_pair), len(compared.documents.numbers)
+        sides = [compared.documents.find(to_integers(pairs.column(name))) for name in ("left", "right")]
         del table, pairs
         # The documents of the inner loop are the fewer ones, so that they stay in the cache.
         outer, inner = sorted((0, 1), key=lambda at: -len(distinct(sides[at])))
-        # Pairs are in tiles of inner documents whose features take half of it. Several units may propose the same pair.
-        n, listed = len(documents.numbers), np.zeros(len(documents.numbers), np.int64)
-        listed[sides[inner]] = documents.lengths[sides[inner]]
-        tiles = 16 * np.cumsum(listed) // _CACHE_BYTES
-        keys = distinct((tiles[sides[inner]] * n + sides[outer]) * n + sides[inner])
-        counts = dict.fromkeys(COUNTS, 0)
-        cache = None if self.comparison is None else self.comparison.cache(_CACHE_BYTES)
+        # Several units may propose the same pair.
+        keys = distinct((compared.documents.tiles(sides[inner]) * n + sides[outer]) * n + sides[inner])
         for start in range(0, len(keys), _PAIRS):
             rows = np.divmod(keys[start : start + _PAIRS] % (n * n), n)
-            yield from self._links(documents, rows[outer], rows[inner], cache, counts)
-        types = {"left": pa.int64(), "right": pa.int64(), "similarity": pa.float64(), "distance": pa.int64()}
-        nulls = {name: pa.nulls(1, kind) for name, kind in types.items()}
-        yield from to_batches({**nulls, **{name: pa.array([counts[name]]) for name in COUNTS}})
+            left, right = rows[outer], rows[inner]
+            if not self.all_match:
+                proposed = compared.are_proposed(left, right)
+                left, right = left[proposed], right[proposed]
+            yield from compared.links(left, right)[1]
+        yield from compared.count_rows()
 
-    def _links(
-        self, documents: _Block, left: Numbers, right: Numbers, cache: TextCache | None, counts: dict[str, int]
-    ) -> Iterator[pa.RecordBatch]:
+
+@dataclass(frozen=True)
+class BucketVerification(Verification):
+    """Verifies the pairs of complete cells of buckets that may still change the decision, each in one of its buckets.
+
+    A text is sent once for each bucket of its document, not for each block of its pairs. Documents with the same
+    boilerplate have so many pairs that listing and sending them would take most of the time.
+    """
+
+    source: MinHashCandidates
+
+    def _verify(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        compared = _Compared(self, table)
+        members = table.filter(table.column("by").is_valid())
+        del table
+        members = members.sort_by([("block", "ascending"), ("left", "ascending")])
+        block, unit, numbers, last, by, before = (
+            to_integers(members.column(name)) for name in ("block", "unit", "left", *MEMBER_COLUMNS[2:])
+        )
+        documents, source, cells = compared.documents, self.source, numbered(block)[1]
+        rows = documents.find(numbers)
+        bits = source.bits(documents.values)[rows] if source.filtered else np.zeros((len(rows), 0), np.uint64)
+        distance = source.num_bits - source.min_equal_bits if source.filtered else None
+        is_indexed = members.column("is_indexed").to_numpy(zero_copy_only=False)
+        keys = np.column_stack([block.view(np.uint64), bits])
+        buckets = BucketCore(keys.reshape(-1), keys.shape[1], 1, np.arange(len(rows)))
+        buckets.add(np.flatnonzero(is_indexed).astype(np.uint32))
+        bands = source.band_keys(documents.values)
+        band = ((bands[rows] ^ unit[:, None]) & _UNIT_MASK == 0).argmax(axis=1)
+        flat, places = bands.view(np.uint64).reshape(-1), rows.astype(np.uint32)
+        queries = np.flatnonzero((by > last) & (last < NONE))
+        sizes, matched = np.bincount(cells, is_indexed)[cells[queries]], np.zeros(len(rows), bool)
+        for start, end in chunk_ranges(np.cumsum(sizes), _MAX_LISTED):
+            offsets, found = buckets.find(queries[start:end].astype(np.uint32), distance)
+            query = np.repeat(queries[start:end], np.diff(offsets))
+            own = found < query
+            found, query = found[own], query[own]
+            earlier = numbers[found]
+            own = (earlier < by[query]) & (earlier > last[query])
+            own &= (before[found] != earlier) | (earlier >= before[query])
+            found, query = found[own], query[own]
+            own = first_equal_keys(flat, bands.shape[1], places[found], places[query]) == band[query]
+            if not source.keys:
+                own &= compared.are_proposed(rows[found], rows[query])
+            found, query = found[own], query[own]
+            starts = np.flatnonzero(np.diff(query, prepend=-1))
+            rank = np.arange(len(query)) - np.repeat(starts, np.diff(starts, append=len(query)))
+            # Later documents than one that matches can't change for which one a document is removed.
+            for chosen in (rank < _FIRST, rank >= _FIRST):
+                at = np.flatnonzero(chosen & ~matched[query])
+                at = at[np.argsort(documents.tiles(rows[found[at]]), kind="stable")]
+                for begin in range(0, len(at), _PAIRS):
+                    part = at[begin : begin + _PAIRS]
+                    matches, links = compared.links(rows[found[part]], rows[query[part]])
+                    matched[query[part[matches]]] = True
+                    yield from links
+        yield from compared.count_rows()
+
+
+class _Compared:
+    """The documents of a task, whose pairs are compared, and counts of the work.
+
+    Parameters
+    ----------
+    options : Verification
+    table : table
+        Documents and their texts, among rows of `Verification`.
+    """
+
+    def __init__(self, options: Verification, table: pa.Table) -> None:
+        self.options, self.documents = options, _Block.of(table, options.dtype, texts=options.comparison is not None)
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self._cache = None if options.comparison is None else options.comparison.cache(_CACHE_BYTES)
+
+    def are_proposed(self, left: Numbers, right: Numbers) -> NDArray[np.bool_]:
+        """Return True for pairs of documents that are candidates and, where a source filters, likely."""
+        source, values = self.options.source, (self.documents.values[left], self.documents.values[right])
+        proposed = source.are_candidates(*values)  # type: ignore[attr-defined]
+        if isinstance(source, FilteredCandidateSource):
+            proposed &= source.are_likely(*values)
+        return np.asarray(proposed)
+
+    def links(self, left: Numbers, right: Numbers) -> tuple[Numbers, Iterator[pa.RecordBatch]]:
+        """Return which pairs match, and their links."""
         import pyarrow as pa
 
-        if not self.all_match:
-            values = documents.values[left], documents.values[right]
-            proposed = self.source.are_candidates(*values)  # type: ignore[attr-defined]
-            if isinstance(self.source, FilteredCandidateSource):
-                proposed &= self.source.are_likely(*values)
-            left, right = left[proposed], right[proposed]
-        counts["candidates"] += len(left)
-        if cache is None:
-            similarity = self.source.similarities(documents.values[left], documents.values[right])
+        options, values, matches = self.options, self.documents.values, np.arange(len(left))
+        self.counts["candidates"] += len(left)
+        if self._cache is None:
+            similarity = options.source.similarities(values[left], values[right])
         else:
-            similarity, differ = self._compare(documents, left, right, cache)
-            similar = similarity >= self.threshold
-            counts["verified"] += len(similarity)
-            counts["skipped"] += int(np.isnan(similarity).sum())
-            counts["differing"] += int((similar & differ).sum())
-            if not self.all_match:
-                matched = similar & ~differ
-                left, right, similarity = left[matched], right[matched], similarity[matched]
+            similarity, differ = self._compare(left, right, self._cache)
+            similar = similarity >= options.threshold
+            self.counts["verified"] += len(similarity)
+            self.counts["skipped"] += int(np.isnan(similarity).sum())
+            self.counts["differing"] += int((similar & differ).sum())
+            if not options.all_match:
+                matches = np.flatnonzero(similar & ~differ)
+                left, right, similarity = left[matches], right[matches], similarity[matches]
         columns = {
-            "left": documents.numbers[left],
-            "right": documents.numbers[right],
+            "left": self.documents.numbers[left],
+            "right": self.documents.numbers[right],
             "similarity": pa.array(similarity, from_pandas=True),
-            "distance": self.source.distances(documents.values[left], documents.values[right]),
+            "distance": options.source.distances(values[left], values[right]),
         }
-        yield from to_batches(columns | dict.fromkeys(COUNTS, np.zeros(len(left), np.int64)))
+        return matches, to_batches(columns | dict.fromkeys(COUNTS, np.zeros(len(left), np.int64)))
+
+    def count_rows(self) -> Iterator[pa.RecordBatch]:
+        """Return the row without a link that counts the work."""
+        import pyarrow as pa
+
+        types = {"left": pa.int64(), "right": pa.int64(), "similarity": pa.float64(), "distance": pa.int64()}
+        nulls = {name: pa.nulls(1, kind) for name, kind in types.items()}
+        return to_batches({**nulls, **{name: pa.array([count]) for name, count in self.counts.items()}})
 
     def _compare(
-        self, documents: _Block, left: Numbers, right: Numbers, cache: TextCache
+        self, left: Numbers, right: Numbers, cache: TextCache
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return similarities by texts, 0 below the threshold, and True for pairs that differ by a rule."""
-        texts = distinct(np.concatenate([left, right]))
+        options, documents, texts = self.options, self.documents, distinct(np.concatenate([left, right]))
         if len(left) > 1 and int(documents.lengths[texts].sum()) > _MAX_CHARACTERS:
             half = len(left) // 2
-            first = self._compare(documents, left[:half], right[:half], cache)
-            second = self._compare(documents, left[half:], right[half:], cache)
+            first = self._compare(left[:half], right[:half], cache)
+            second = self._compare(left[half:], right[half:], cache)
             return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
         missing = cache.missing(texts.astype(np.uint32))
         if len(missing):
             cache.shrink()
             cache.add(missing, documents.texts.take(missing.astype(np.int64)))  # type: ignore[union-attr]
         sides = left.astype(np.uint32), right.astype(np.uint32)
-        threshold = 0.0 if self.all_match else self.threshold
+        threshold = 0.0 if options.all_match else options.threshold
         similarity = cache.similarities(*sides, left_out=True, threshold=threshold)
-        if self.comparison is not None and self.comparison.differ:
+        if options.comparison is not None and options.comparison.differ:
             return similarity, cache.which_differ(*sides)
         return similarity, np.zeros(len(left), bool)
 
@@ -256,7 +342,7 @@ class _Block:
         import pyarrow.compute as pc
 
         is_hashed = table.column("values").is_valid()
-        hashed = table.filter(is_hashed).select(["left", "length", "values", "content"]).sort_by("left")
+        hashed = _sort_distinct(table.filter(is_hashed).select(["left", "length", "values", "content"]))
         numbers, values = to_integers(hashed.column("left")), unpack_values(hashed.column("values"), dtype)
         own = cls._match_texts(numbers, hashed, table.filter(pc.invert(is_hashed))) if texts else None
         return cls(numbers, to_integers(hashed.column("length")), values, own)
@@ -268,7 +354,7 @@ class _Block:
 
         # The texts of a block can have more than 2 GB.
         rows = pa.table({"left": rows.column("left"), "text": rows.column("text").cast(pa.large_string())})
-        rows = rows.sort_by("left")
+        rows = _sort_distinct(rows)
         changed = len(numbers)
         if np.array_equal(to_integers(rows.column("left")), numbers):
             contents, _ = content_hashes(rows.column("text"))
@@ -290,6 +376,17 @@ class _Block:
                 "checkpoint= changed while the job ran; give this run a folder of its own"
             )
         return rows
+
+    def tiles(self, rows: Numbers) -> Numbers:
+        """Return the tile of each row: documents whose features take half of the cache."""
+        listed = np.zeros(len(self.numbers), np.int64)
+        listed[rows] = self.lengths[rows]
+        return np.asarray((16 * np.cumsum(listed) // _CACHE_BYTES)[rows])
+
+
+def _sort_distinct(rows: pa.Table) -> pa.Table:
+    """Return one row of each document, in order: several cells of a task may have it."""
+    return rows.take(np.unique(to_integers(rows.column("left")), return_index=True)[1])
 
 
 # Decision

@@ -4,7 +4,7 @@ A *unit* is a set of documents that meet in one task.
 
 | family | unit | candidates in it |
 |---|---|---|
-| MinHash | the bucket of a band | all; in later rounds those that agree in enough values |
+| MinHash | the bucket of a band | all; where bits filter, those that agree in enough of them |
 | SimHash, small radius | a table: fingerprints with some equal blocks | those within the radius |
 | SimHash | two slices of the documents | those within the radius |
 
@@ -54,7 +54,6 @@ from nearkin.distributed.documents import (
     to_batches,
     to_integers,
     unpack_values,
-    value_dtype,
 )
 from nearkin.index.fingerprints import hamming
 from nearkin.index.hamming import HammingIndex
@@ -65,10 +64,15 @@ if TYPE_CHECKING:
     from nearkin.dedup.config import DedupConfig
 
 MAX_FIRST = 8
-"""Earlier documents of a unit that each document is paired with in the first round."""
+"""Earlier documents of a unit that each document is paired with in the first round, if it has no more."""
+MAX_HEAD = 2
+"""The same for one that has more: it is compared again, and the first ones most often decide."""
 PAIR, MEMBER, MORE = 0, 1, 2
 NONE = (1 << 63) - 1
 """`last` of a document that was paired with all before it."""
+MEMBER_COLUMNS = "unit", "number", "last", "by", "before"
+"""Columns of members of buckets: `by` is the document for which one is removed, or itself. Its pairs with documents
+that were kept when the last round began are verified up to `before`, exclusive."""
 MAX_COMPARED = 256
 """Earlier documents of a unit whose bits are compared with those of each document in the first round: 3 µs."""
 MAX_BUCKET = 1 << 18
@@ -77,8 +81,6 @@ MAX_PIECE = 1 << 14
 """Fingerprints of a slice that are searched at once: 256 KB for 128 bits, which stay in the cache of a core."""
 MAX_QUERIES = 1 << 10
 """Documents that are searched for at once; with a piece they have at most 2^24 hits."""
-MAX_SIGNATURES = 1 << 10
-"""Members of a bucket that are compared at once; their pairs take about 20 MB."""
 SMALL_UNIT = 64
 """Number of documents up to which all pairs of a unit are compared at once."""
 SLICE = 1 << 20
@@ -129,7 +131,7 @@ class Bands:
     large : (n,) int64, optional
         Buckets that are too large for a task, ascending.
     only_large : bool, default False
-        Yield the rows of these, instead of those of the others.
+        Yield only their rows, instead of all others.
     parts : int, default 1
         Number of parts of the buckets, up to 2^16, for `parcels`.
     passes : int, default 1
@@ -418,8 +420,16 @@ class FirstPairs:
     def _pair_rows(self, units: Numbers, numbers: Numbers, bits: NDArray[np.uint64]) -> Iterator[pa.RecordBatch]:
         """Yield the rows for documents in the order of units and numbers."""
         start, own, count = earlier_ranges(units, numbers)
-        limit = max(self.max_earlier, MAX_COMPARED) if self.num_bits else self.max_earlier
-        compared = np.minimum(count, limit) if self.max_earlier else count
+        compared, head = count, min(MAX_HEAD, self.max_earlier)
+        if self.max_earlier and self.num_bits:
+            compared = np.minimum(count, max(self.max_earlier, MAX_COMPARED))
+            # Near-duplicates have enough likely ones among a few.
+            few, found = 4 * self.max_earlier, np.zeros(len(own), np.int64)
+            for earlier, later in range_pairs(start, own, np.where(compared > few, few, 0)):
+                found += np.bincount(later[self._are_likely(bits, earlier, later)], minlength=len(own))
+            compared[found > self.max_earlier] = few
+        elif self.max_earlier:
+            compared = np.where(count > self.max_earlier, head, count)
         last = np.where(compared < count, np.minimum(start + compared - 1, own), -1)
         for earlier, later in range_pairs(start, own, compared):
             if self.num_bits:
@@ -430,12 +440,14 @@ class FirstPairs:
                 first = np.flatnonzero(np.concatenate([[True], later[1:] != later[:-1]]))
                 rank = np.arange(len(later)) - np.repeat(first, np.diff(np.append(first, len(later))))
                 # `last` is the last one with which a document was paired, if it has more.
-                at = np.flatnonzero(rank == self.max_earlier) - 1
+                at = np.flatnonzero(rank == self.max_earlier) - self.max_earlier + head - 1
                 last[later[at]] = earlier[at]
-                earlier, later = earlier[rank < self.max_earlier], later[rank < self.max_earlier]
+                limits = np.full(len(own), self.max_earlier)
+                limits[later[at]] = head
+                paired = rank < limits[later]
+                earlier, later = earlier[paired], later[paired]
             yield from to_batches(pair_rows(PAIR, numbers[earlier], numbers[later], 0, 0))
-        more = last >= 0
-        if more.any():
+        if (more := last >= 0).any():
             # List all members of such a bucket, because later documents are compared with them.
             hot = np.isin(units, distinct(units[more]))
             numbers_of = np.where(more, numbers[last], NONE)
@@ -498,43 +510,50 @@ class LargeBuckets:
             counts = first.value_lengths().to_numpy()
             lists[np.arange(lists.shape[1]) < counts[:, None]] = first.flatten().to_numpy()
             earlier = (lists < numbers[:, None]) & (numbers >= 0)[:, None]
+            more, head = earlier[:, -1].copy(), min(MAX_HEAD, self.max_earlier)
+            earlier[more, head:] = False
             row, at = np.nonzero(earlier[:, :-1])
             yield from to_batches(pair_rows(PAIR, lists[row, at], numbers[row], 0, 0))
-            last = np.where(earlier[:, -1], lists[:, -2], NONE)
+            last = np.where(more, lists[:, head - 1], NONE)
             yield from to_batches(pair_rows(MEMBER, np.zeros(len(units), np.int64), numbers, units, last))
 
 
 @dataclass(frozen=True)
-class UnitCells:
-    """Rows of units that are too large for a task → rows of cells that each have two pieces of a unit.
+class BucketCells:
+    """Members of buckets → rows of cells: buckets, or pairs of pieces of one that is too large for a task.
 
-    A cell is a pair of pieces: it has the queries of one and the indexed documents of the other, so all pairs meet.
+    Such a cell has the queries of one piece and the indexed documents of the other, so all pairs meet.
 
     Attributes
     ----------
     size : int
-        Maximum number of documents of a piece, on average.
+        Maximum bytes of a piece, on average.
     """
 
     size: int
 
     def rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Convert unit, number, values, last, by, is_query and n (null: the unit is whole) to the first six."""
-        import pyarrow as pa
-
+        """Convert `MEMBER_COLUMNS` and n (bytes of a large bucket, or null) to these, block (a cell) and is_indexed."""
         for batch in batches:
-            pieces = -(-to_integers(batch.column("n").fill_null(1)) // self.size)
-            whole = batch.drop_columns(["n"])
-            units, numbers = (to_integers(batch.column(name)) for name in ("unit", "number"))
-            is_query = batch.column("is_query").to_numpy(zero_copy_only=False)
-            own = scramble(numbers) % pieces.astype(np.uint64)
-            for other in range(int(pieces.max(initial=1))):
-                at = np.flatnonzero(other < pieces)
-                cell = np.where(is_query, own * MAX_TASKS + other, other * MAX_TASKS + own)[at].astype(np.int64)
-                # A cell that meets one of another unit only adds comparisons.
-                unit = np.where(pieces[at] > 1, units[at] ^ scramble(cell + 1).view(np.int64), units[at])
-                rows = whole.take(pa.array(at))
-                yield from to_batches({**{name: rows.column(name) for name in rows.schema.names}, "unit": unit})
+            columns = {name: to_integers(batch.column(name)) for name in MEMBER_COLUMNS}
+            pieces = np.maximum(-(-to_integers(batch.column("n").fill_null(1)) // self.size), 1)
+            units, numbers, last, by, _ = columns.values()
+            own = (scramble(numbers) % pieces.astype(np.uint64)).astype(np.int64)
+            is_query, is_indexed, split = (by > last) & (last < NONE), by == numbers, pieces > 1
+            yield from to_batches(
+                {name: rows[~split] for name, rows in {**columns, "block": units, "is_indexed": is_indexed}.items()}
+            )
+            for other in range(int(pieces[split].max(initial=0))):
+                for role in (is_query, is_indexed):
+                    at = np.flatnonzero(split & role & (other < pieces))
+                    cell = own[at] * MAX_TASKS + other if role is is_query else other * MAX_TASKS + own[at]
+                    rows = {name: values[at] for name, values in columns.items()}
+                    # A cell that meets one of another bucket only adds comparisons.
+                    rows["block"] = units[at] ^ scramble(cell + 1).view(np.int64)
+                    rows["is_indexed"] = np.full(len(at), role is is_indexed)
+                    if role is is_indexed:
+                        rows["last"] = np.full(len(at), NONE)
+                    yield from to_batches(rows)
 
 
 def earlier_ranges(units: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers, Numbers]:
@@ -768,72 +787,19 @@ class WithinRadius:
 
 
 @dataclass(frozen=True)
-class EqualValues:
-    """Signatures, or keys of bands, that agree in at least `min_equal` values."""
-
-    dtype: np.dtype[Any]
-    min_equal: int
-
-    def near(self, indexed: Values, queries: Values) -> tuple[Numbers, Numbers]:
-        """Count equal values, one column after another; drop pairs that can't reach the minimum any more."""
-        query, row = (side.reshape(-1) for side in np.indices((len(queries), len(indexed))))
-        equal = np.zeros(len(query), np.int16)
-        columns = [np.ascontiguousarray(side.T) for side in (queries, indexed)]
-        for at in range(len(columns[0])):
-            if at % 16 == 0 and at:
-                possible = np.flatnonzero(equal + (len(columns[0]) - at) >= self.min_equal)
-                query, row, equal = query[possible], row[possible], equal[possible]
-            equal += columns[0][at][query] == columns[1][at][row]
-        near = equal >= self.min_equal
-        return query[near], row[near]
-
-    def are_near(self, left: Values, right: Values) -> NDArray[np.bool_]:
-        """Count equal values."""
-        return np.asarray((left == right).sum(1) >= self.min_equal)
-
-
-@dataclass(frozen=True)
-class EqualBits:
-    """Signatures that agree in at least `min_equal_bits` one-bit values of a filtered source."""
-
-    source: MinHashCandidates
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Signatures, or keys and bits."""
-        return value_dtype(self.source)
-
-    @property
-    def _proximity(self) -> WithinRadius:
-        return WithinRadius(self.source.num_bits, self.source.num_bits - self.source.min_equal_bits)
-
-    def near(self, indexed: Values, queries: Values) -> tuple[Numbers, Numbers]:
-        """Scan the bits of the indexed signatures."""
-        return self._proximity.near(self.source.bits(indexed), self.source.bits(queries))
-
-    def are_near(self, left: Values, right: Values) -> NDArray[np.bool_]:
-        """Compare distances of bits."""
-        return self.source.are_likely(left, right)
-
-
-Proximity = WithinRadius | EqualValues | EqualBits
-"""The condition for a candidate pair: rows of queries and of indexed values that are near, and pairs that are."""
-
-
-@dataclass(frozen=True)
 class ProximityPairs:
     """Rows of complete tasks → pairs that are near.
 
     Attributes
     ----------
-    proximity : Proximity
+    proximity : WithinRadius
     max_earlier : int
         Earlier documents that each one is paired with in a task; 0 for all.
     max_piece, max_queries : int
         Indexed documents and queries that are compared at once.
     """
 
-    proximity: Proximity
+    proximity: WithinRadius
     max_earlier: int = MAX_FIRST
     max_piece: int = MAX_PIECE
     max_queries: int = MAX_QUERIES
@@ -919,12 +885,9 @@ def max_earlier(config: DedupConfig) -> int:
     return MAX_FIRST
 
 
-def near_pairs(source: SimHashCandidates | MinHashCandidates, max_pairs: int) -> ProximityPairs:
-    """Return the stage that pairs the documents of units that a source takes for candidates."""
-    if isinstance(source, SimHashCandidates):
-        return ProximityPairs(WithinRadius(source.recipe.bits, source.radius), max_pairs)
-    values = EqualValues(value_dtype(source), source.min_equal_values)
-    return ProximityPairs(EqualBits(source) if source.filtered else values, max_pairs, MAX_SIGNATURES, MAX_SIGNATURES)
+def near_pairs(source: SimHashCandidates, max_pairs: int) -> ProximityPairs:
+    """Return the stage that pairs the documents of units."""
+    return ProximityPairs(WithinRadius(source.recipe.bits, source.radius), max_pairs)
 
 
 def num_unit_tasks(units: Slices | Tables, documents: int) -> int:

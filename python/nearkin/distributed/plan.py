@@ -49,7 +49,15 @@ from nearkin.distributed.documents import (
     to_integers,
     value_dtype,
 )
-from nearkin.distributed.links import COUNTS, LONG, Blocks, Verification, mean_characters, num_long_blocks
+from nearkin.distributed.links import (
+    COUNTS,
+    LONG,
+    Blocks,
+    BucketVerification,
+    Verification,
+    mean_characters,
+    num_long_blocks,
+)
 from nearkin.distributed.pages import (
     LINES,
     PAGES,
@@ -67,12 +75,14 @@ from nearkin.distributed.pairs import (
     MAX_BUCKET,
     MAX_FIRST,
     MEMBER,
+    MEMBER_COLUMNS,
     MORE,
     NONE,
     PAIR,
     PARCELS,
     ROW_BYTES,
     Bands,
+    BucketCells,
     ContentParcels,
     FirstMembers,
     FirstPairs,
@@ -80,7 +90,6 @@ from nearkin.distributed.pairs import (
     OpenPairs,
     Slices,
     Tables,
-    UnitCells,
     choose_tables,
     max_earlier,
     near_pairs,
@@ -115,8 +124,9 @@ _BUCKET_SAMPLE = 64
 """Documents of a bucket of `MAX_BUCKET` in a sample. One of twice that size has less than half as many with a
 probability below 1e-20, by the Poisson distribution."""
 _UNIT_ROWS = "unit bigint, number bigint"
-_CELLS = "unit", "number", "`values`", "last", "by", "is_query"
-_CELL_ROWS = "unit bigint, number bigint, values binary, last bigint, by bigint, is_query boolean"
+_QUERY = "unit", "number", "`values`", "last", "by", "is_query"
+_MEMBER_ROWS = "unit bigint, last bigint, by bigint, before bigint, is_indexed boolean"
+_CELL_ROWS = "unit bigint, number bigint, last bigint, by bigint, before bigint, block bigint, is_indexed boolean"
 _MAX_BROADCAST = 2_000_000
 """Rows that are sent to every worker, whose hash table of them has about 100 bytes for each."""
 _GROWTH = 4
@@ -124,6 +134,7 @@ _GROWTH = 4
 _FEW = 100
 """With more verified pairs for each match, most documents of a bucket match no other, and rounds grow faster."""
 _MAX_ROUNDS = 60
+_UNSETTLED = f"the decision did not settle in {_MAX_ROUNDS} rounds"
 _MANY = 1 << 20
 """Documents whose texts take longer to read than another stage."""
 _HASHED = "content", "features", "length", "`values`"
@@ -505,31 +516,32 @@ class Plan:
             tasks = num_tasks(self.counts["members"], TASK_ROWS >> 1)
             return decided.repartition(tasks, "unit").mapInArrow(OpenPairs(max_pairs).rows, UNITS)
         queries = decided.where(f"by > last and last < {NONE}")
+        kept = searched.join(self.removals.select("number"), "number", "left_anti")
+        indexed = self._unit_rows(kept, "false").join(queries.select("unit").distinct(), "unit", "left_semi")
+        rows = indexed.selectExpr(*_QUERY[:3], "bigint(null) AS last", "bigint(null) AS by", "false AS is_query")
         values = searched.selectExpr("number", "`values`")
-        if self.by_bands:
-            indexed = decided.where("by == number").select("unit", "number").join(values, "number")
-            tasks = num_tasks(self.counts["members"], TASK_BYTES // self.dtype.itemsize)
-        else:
-            kept = searched.join(self.removals.select("number"), "number", "left_anti")
-            indexed, tasks = self._unit_rows(kept, "false"), self._num_unit_tasks
-        indexed = indexed.join(queries.select("unit").distinct(), "unit", "left_semi")
-        rows = indexed.selectExpr(*_CELLS[:3], "bigint(null) AS last", "bigint(null) AS by", "false AS is_query")
-        rows = rows.union(queries.join(values, "number").selectExpr(*_CELLS[:-1], "true AS is_query"))
-        if self.by_bands:
-            rows, tasks = self._split_units(rows, decided, tasks)
-        return rows.repartition(tasks, "unit").mapInArrow(near_pairs(self.source, max_pairs).rows, UNITS)
+        rows = rows.union(queries.join(values, "number").selectExpr(*_QUERY[:-1], "true AS is_query"))
+        return rows.repartition(self._num_unit_tasks, "unit").mapInArrow(near_pairs(self.source, max_pairs).rows, UNITS)
 
-    def _split_units(self, rows: Rows, members: Rows, tasks: int) -> tuple[Rows, int]:
-        """Split buckets that are too large for one task into cells; return their rows, and the number of tasks."""
-        size = TASK_BYTES // self.dtype.itemsize
-        sizes = members.groupBy("unit").agg({"number": "count"}).toDF("unit", "n").where(f"n > {size}")
-        if not (count := sizes.count()):
-            return rows, tasks
-        sums = sum_rows(sizes, n="n", squares="n * n")
-        rows = self.broadcast(sizes, count).join(rows, "unit", "right").selectExpr(*_CELLS, "n")
-        return rows.mapInArrow(UnitCells(size).rows, _CELL_ROWS), tasks + 2 * (
-            sums["squares"] // size + sums["n"]
-        ) // size
+    def _open_members(self, documents: Rows, members: Rows, before: Rows | None) -> Rows:
+        """Return `MEMBER_COLUMNS` and length (in bytes) of the members of buckets with pairs that may be open.
+
+        `before` has number, by of documents that were removed when the last round began, or matched in it.
+        """
+        rows = members.join(self.removals, "number", "left")
+        rows = rows.selectExpr("unit", "number", "last", "coalesce(by, number) AS by")
+        rows = rows.where(f"by == number or by > last and last < {NONE}")
+        changed = f"by > before and by > last and last < {NONE}"
+        if before is None:
+            rows = rows.selectExpr(*MEMBER_COLUMNS[:-1], f"bigint({-NONE}) AS before")
+        else:
+            before = before.groupBy("number").agg({"by": "min"}).toDF("number", "before")
+            rows = rows.join(before, "number", "left")
+            rows = rows.selectExpr(*MEMBER_COLUMNS[:-1], "coalesce(before, number) AS before")
+            changed += " or by == number and before != number"
+        rows = rows.join(rows.where(changed).select("unit").distinct(), "unit", "left_semi")
+        lengths = documents.selectExpr("number", f"length + {self.dtype.itemsize} AS length")
+        return rows.join(lengths, "number").select(*MEMBER_COLUMNS, "length")
 
     def _choose_units(self, searched: Rows) -> None:
         """Choose the units of fingerprints: tables by blocks, or slices, whichever costs less.
@@ -576,27 +588,42 @@ class Plan:
 
     def verified(self, documents: Rows, texts: Rows, pairs: Rows, count: int, *, all_match: bool = False) -> Rows:
         """Return the pairs that match, and rows that count the work."""
-        config, key = self.config, list(self.text_key)
         blocks = Blocks.of(count, self.counts)
-        if config.comparison is not None and self.counts["long"]:
+        if self.config.comparison is not None and self.counts["long"]:
             pairs, blocks = self._mark_long(documents, pairs, blocks)
-        tasks = blocks.count + blocks.long
         placed = pairs.mapInArrow(blocks.rows, "block bigint, left bigint, right bigint")
         ends = placed.selectExpr("block", "left AS number").union(placed.selectExpr("block", "right AS number"))
         # Broadcast the pairs, so that the documents are streamed.
         ends = self.broadcast(ends.distinct(), 2 * count, integers=True)
-        compared = ends.join(documents, "number")
-        document = "block", "number AS left", "bigint(null) AS right"
-        rows = compared.selectExpr(
-            *document, "length", "`values`", f"{self.compared} AS content", "string(null) AS text"
-        )
+        ends = ends.selectExpr("block", "number", "bigint(null) AS right")
+        rows = self._blocks(documents, texts, ends, 2 * count, "right bigint")
         rows = rows.union(placed.selectExpr("block", "left", "right", *_NO_HASHES, "string(null) AS text"))
-        if config.comparison is not None:
-            names = ends
-            if key != ["number"]:
-                names = self.broadcast(compared.select("block", "number", *key), 2 * count)
-            rows = rows.union(names.join(texts, key).selectExpr(*document, *_NO_HASHES, "text"))
-        verification = Verification(self.source, self.dtype, config.comparison, float(config.threshold), all_match)
+        return self._verified(Verification, rows, blocks.count + blocks.long, all_match=all_match)
+
+    def _blocks(self, documents: Rows, texts: Rows, ends: Rows, count: int, columns: str) -> Rows:
+        """Return the documents of blocks, and their texts in rows of their own.
+
+        Parameters
+        ----------
+        ends : rows
+            block, number and further columns, `count` at most.
+        columns : str
+            Further columns with their types.
+        """
+        names, types = zip(*(column.split() for column in columns.split(", ")), strict=True)
+        key, compared = list(self.text_key), ends.join(documents, "number")
+        hashes = "length", "`values`", f"{self.compared} AS content", "string(null) AS text"
+        rows = compared.selectExpr("block", "number AS left", *names, *hashes)
+        if self.config.comparison is None:
+            return rows
+        if key != ["number"]:
+            ends = self.broadcast(compared.select("block", "number", *key), count)
+        nulls = (f"{kind}(null) AS {name}" for name, kind in zip(names, types, strict=True))
+        return rows.union(ends.join(texts, key).selectExpr("block", "number AS left", *nulls, *_NO_HASHES, "text"))
+
+    def _verified(self, kind: type[Verification], rows: Rows, tasks: int, *, all_match: bool = False) -> Rows:
+        config = self.config
+        verification = kind(self.source, self.dtype, config.comparison, float(config.threshold), all_match)
         return rows.repartition(tasks, "block").mapInArrow(verification.rows, LINKS)
 
     def _num_passes(self, pairs: int) -> int:
@@ -646,6 +673,9 @@ class Plan:
         if self.by_bands and 4 * self.counts["members"] <= self.counts["searched"]:
             # A round compares members only; it need not read all documents.
             documents = searched = point.frame("member-documents", partial(self._member_documents, members))
+        if self.by_bands and self.config.cluster == "absorb":
+            self._run_bucket_rounds(documents, texts, members, links)
+            return
         max_pairs = 4 * MAX_FIRST
         for number in range(1, _MAX_ROUNDS):
             units = point.frame(f"units-{number}", partial(self._open_pairs, searched, members, max_pairs))
@@ -656,9 +686,7 @@ class Plan:
             count, found = point.done[f"pairs-{number}"], 0
             more = units.where(f"kind == {MORE}").limit(1).count()
             if count:
-                if number == 1 and "texts" not in point.done and self.counts["documents"] >= _MANY:
-                    rows = self._store_texts("member-texts", members.select("number"), self.counts["members"])
-                    texts = texts if rows is None else rows
+                texts = self._member_texts(texts, members) if number == 1 else texts
                 links.append(self._verify(documents, texts, pairs, count, f"links-{number}"))
                 verified = verified.union(pairs)
                 found = _select_links(links[-1:]).count()
@@ -667,7 +695,54 @@ class Plan:
                 # The same documents are kept, and all of their pairs are verified.
                 return
             max_pairs *= _GROWTH if found * _FEW > count else _GROWTH**3
-        raise RuntimeError(f"the decision did not settle in {_MAX_ROUNDS} rounds")
+        raise RuntimeError(_UNSETTLED)
+
+    def _member_texts(self, texts: Rows, members: Rows) -> Rows:
+        """Write the texts of members if it takes longer to read all texts in each round."""
+        if "texts" in self.checkpoint.done or self.counts["documents"] < _MANY:
+            return texts
+        return self._store_texts("member-texts", members.select("number"), self.counts["members"]) or texts
+
+    def _run_bucket_rounds(self, documents: Rows, texts: Rows, members: Rows, links: list[Rows]) -> None:
+        """Verify all open pairs of buckets in each round, from documents with their texts instead of lists of pairs."""
+        point, before = self.checkpoint, None
+        for number in range(1, _MAX_ROUNDS):
+            rows = point.frame(f"open-{number}", partial(self._open_members, documents, members, before))
+            if not point.done[f"open-{number}"]:
+                return
+            texts = self._member_texts(texts, members) if number == 1 else texts
+            found = self._verify_buckets(documents, texts, rows, f"links-{number}")
+            matched = _select_links([found])
+            if not matched.limit(1).count():
+                return
+            links.append(found)
+            before = self.removals.union(matched.selectExpr("right AS number", "left AS by"))
+            self._decide(links, f"round-{number}")
+        raise RuntimeError(_UNSETTLED)
+
+    def _verify_buckets(self, documents: Rows, texts: Rows, rows: Rows, name: str) -> Rows:
+        """Verify open pairs of members, in passes if the engine would keep too many of their texts in memory."""
+        sizes = rows.groupBy("unit").agg({"number": "count"}).toDF("unit", "n")
+        pairs = sum_rows(sizes, pairs="n * n - n")["pairs"] // 2
+        large = rows.groupBy("unit").agg({"length": "sum"}).toDF("unit", "n").where(f"n > {TASK_BYTES}")
+        count, total = self.checkpoint.done[name.replace("links", "open")], sum_rows(rows, length="length")["length"]
+        if num_large := large.count():
+            sums = sum_rows(large, n="n", squares="n * n")
+            # Each of the pieces of a bucket is sent to twice as many cells.
+            total += 2 * (sums["squares"] // TASK_BYTES + sums["n"])
+            rows = self.broadcast(large, num_large).join(rows, "unit", "right").select(*MEMBER_COLUMNS, "n")
+        else:
+            rows = rows.selectExpr(*MEMBER_COLUMNS, "bigint(null) AS n")
+        cells = rows.mapInArrow(BucketCells(TASK_BYTES).rows, _CELL_ROWS)
+        passes = min(max(-(-total // PASS_BYTES), 1), MAX_PASSES) if self.in_memory else 1
+
+        def build(at: int) -> Rows:
+            own = cells if passes == 1 else cells.where(f"pmod(block, {passes}) == {at}")
+            rows = self._blocks(documents, texts, self.broadcast(own, count), count, _MEMBER_ROWS)
+            return self._verified(BucketVerification, rows, num_tasks(total // passes, TASK_BYTES))
+
+        names, work = [_pass_name(name, passes, at) for at in range(passes)], pairs // passes
+        return union([self.checkpoint.frame(each, partial(build, at), work) for at, each in enumerate(names)])
 
     def _decide(self, links: list[Rows], name: str) -> None:
         """Find number, by of the removed documents."""

@@ -1,11 +1,11 @@
 //! Comparison of signatures; recipes compute them ([`crate::recipe`]).
 
-use nearkin_core::Error;
 use nearkin_core::families::minhash;
+use nearkin_core::{Error, alloc};
 use pyo3::prelude::*;
 
-use crate::convert::{Array, Signatures};
-use crate::threads::detached_unless;
+use crate::convert::{Array, Signatures, Slice, check_places};
+use crate::threads::{detached, detached_unless};
 
 /// Maximum number of values that the calling thread compares: about ten microseconds.
 const FEW: usize = 1 << 16;
@@ -28,6 +28,23 @@ fn signature_differences(
     detached_unless(py, few, differences).map(Array)
 }
 
+/// Return for each pair of rows the first of their `bands` keys that are equal, or `bands` if none is.
+#[pyfunction]
+fn first_equal_keys(
+    py: Python<'_>,
+    keys: Slice<u64>,
+    bands: usize,
+    left: Slice<u32>,
+    right: Slice<u32>,
+) -> PyResult<Array<u32>> {
+    for (name, rows) in [("left", &left), ("right", &right)] {
+        check_places(name, rows, keys.len() / bands.max(1))?;
+    }
+    let row = |at: u32| keys[at as usize * bands..][..bands].iter();
+    let first = |(&a, &b)| row(a).zip(row(b)).position(|(x, y)| x == y).unwrap_or(bands) as u32;
+    detached(py, || alloc::try_collect(left.iter().zip(right.iter()).map(first))).map(Array)
+}
+
 /// Return for each signature the keys of its bands and its first `bits` bits: see `minhash::keys` in the core.
 #[pyfunction]
 fn band_keys(
@@ -46,5 +63,5 @@ fn band_keys(
 }
 
 register! {
-    band_keys, signature_differences
+    band_keys, first_equal_keys, signature_differences
 }
