@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 44_189, "crates": 48_719, "tests": 52_306, "bench": 6_922}
+TOTALS = {"python": 44_200, "crates": 48_719, "tests": 52_307, "bench": 6_922}
 """Ceilings of whole trees."""
 
 FOLDERS = {
@@ -40,7 +40,7 @@ FOLDERS = {
     "python/nearkin/dedup": 6_157,
     "python/nearkin/dask": 76,
     "python/nearkin/digests": 673,
-    "python/nearkin/distributed": 2_187,
+    "python/nearkin/distributed": 2_198,
     "python/nearkin/explain": 1_136,
     "python/nearkin/families": 1_539,
     "python/nearkin/index": 3_007,

@@ -26,7 +26,7 @@ from engines import (
 from pyarrow.feather import read_table, write_feather
 
 from nearkin.dedup.config import engine_config
-from nearkin.distributed import decision, plan, tables
+from nearkin.distributed import decision, links, plan, tables
 from nearkin.distributed.frames import FileTasks, LocalTasks
 from nearkin.distributed.pairs import choose_tables
 from nearkin.distributed.tables import deduplicate
@@ -94,9 +94,11 @@ def test_shapes_that_need_rounds(recipe: str, cluster: str) -> None:
 
 
 @pytest.mark.usefixtures("rounds")
-def test_rounds_that_change_the_decision() -> None:
+@pytest.mark.parametrize("cache", [links._CACHE_BYTES, 1 << 14])
+def test_rounds_that_change_the_decision(cache: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kept document is removed, so that those removed for it are compared with others again."""
     stages: list[str] = []
+    monkeypatch.setattr(links, "_CACHE_BYTES", cache)
     check_equal(DocumentSet.of(star_texts(60, 4, 3)), report=lambda stage, *_: stages.append(stage))
     assert {"open-1", "links-1", "round-1-removals", "open-4"} <= set(stages)
 

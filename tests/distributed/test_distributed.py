@@ -163,7 +163,7 @@ def test_buckets_pair_documents_with_the_first_ones(most: int, seed: int) -> Non
         for at, later in enumerate(members):
             earlier = members[:at] if later >= 0 else []
             # One that has more is compared again.
-            limit = min(most, 2) if 0 < most < len(earlier) else len(earlier)
+            limit = 1 if 0 < most < len(earlier) else len(earlier)
             expected |= {(n, later) for n in earlier[:limit]}
     parcels = pack_rows(unit, number)
     assert expected == read_pairs(pairs.FirstPairs(most).rows(parcels))
@@ -221,7 +221,7 @@ def test_parcels_keep_numbers_bits_and_buckets(
 def test_buckets_pair_documents_with_the_first_ones_of_equal_bits(most: int, compared: int, seed: int) -> None:
     """Those among the first `compared`; a document that has more, or was not compared with all, is a member.
 
-    One that has more is paired with two at most.
+    One that has more is paired with the first.
     """
     rng = random.Random(seed)
     bucket = sorted(rng.sample(range(-5, 60), 14))
@@ -231,12 +231,11 @@ def test_buckets_pair_documents_with_the_first_ones_of_equal_bits(most: int, com
     expected, last = set(), {}
     for at, later in enumerate(bucket):
         likely = [to for to in range(min(at, compared)) if kinds[to] == kinds[at]] if later >= 0 else []
-        head = min(most, 2) if len(likely) > most else most
-        expected |= {(bucket[to], later) for to in likely[:head]}
+        expected |= {(bucket[to], later) for to in likely[: 1 if len(likely) > most else most]}
         more = later >= 0 and at > compared
         last[later] = bucket[compared - 1] if more else pairs.NONE
         if len(likely) > most:
-            last[later] = bucket[likely[head - 1]]
+            last[later] = bucket[likely[0]]
     parcels = pack_rows(np.full(len(bucket), 7), np.array(bucket), bits)
     with mock.patch.object(pairs, "MAX_COMPARED", compared):
         rows = read_rows(pairs.FirstPairs(most, 128, 126).rows(parcels))

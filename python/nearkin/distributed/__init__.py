@@ -11,12 +11,11 @@ Python functions by `frames`, over tables that its tasks hold. `tables` has the 
 
 **Candidates in keep order, a few at a time.** A unit of m similar documents has m (m - 1) / 2 pairs, but each document
 needs only one: that with the document that is kept. So each document is first paired with up to `MAX_FIRST` earlier
-ones of its unit, or in a bucket with the first `MAX_HEAD` if it has more. Then the job decides which documents are
-kept according to the links so far, and the next round pairs a document d with every earlier kept one of its unit,
-unless d is removed for one before it. These pairs are verified, and so on until there are none. Then no omitted pair
-can change the result, by induction over the keep order: each pair of two kept documents was verified; and a removed
-one was compared with all kept ones before the one that removed it. So the result is that of all pairs, and of
-`nearkin.dedup`.
+ones of its unit, or in a bucket with the first if it has more. Then the job decides which documents are kept according
+to the links so far, and the next round pairs a document d with every earlier kept one of its unit, unless d is removed
+for one before it. These pairs are verified, and so on until there are none. Then no omitted pair can change the
+result, by induction over the keep order: each pair of two kept documents was verified; and a removed one was compared
+with all kept ones before the one that removed it. So the result is that of all pairs, and of `nearkin.dedup`.
 """
 
 from __future__ import annotations

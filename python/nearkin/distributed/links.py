@@ -49,15 +49,15 @@ if TYPE_CHECKING:
 
 _PAIRS = 1 << 14
 """Pairs whose values are copied at once."""
-_MAX_LISTED = 1 << 22
-"""Pairs of buckets that are listed at once: 0.2 GB."""
+_MAX_LISTED = 1 << 20
+"""Pairs of buckets that are listed at once: 50 MB."""
 _FIRST = 32
 """Earlier documents that a member of a bucket is compared with before the others."""
 _UNIT_MASK = (1 << 32) - 1
 """The bits of a key that the unit of its bucket always has."""
 _MAX_CHARACTERS = 1 << 22
 """Characters of texts that are compared at once; their feature sets take up to eight bytes each."""
-_CACHE_BYTES = 32 << 20
+_CACHE_BYTES = 64 << 20
 """Bytes of feature sets that are kept for later pairs."""
 
 COUNTS = ("candidates", "verified", "differing", "skipped")
@@ -204,50 +204,80 @@ class BucketVerification(Verification):
 
     def _verify(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         compared = _Compared(self, table)
-        members = table.filter(table.column("by").is_valid())
+        members = _Members(self.source, compared.documents, table.filter(table.column("by").is_valid()))
         del table
-        members = members.sort_by([("block", "ascending"), ("left", "ascending")])
-        block, unit, numbers, last, by, before = (
-            to_integers(members.column(name)) for name in ("block", "unit", "left", *MEMBER_COLUMNS[2:])
-        )
-        documents, source, cells = compared.documents, self.source, numbered(block)[1]
-        rows = documents.find(numbers)
-        bits = source.bits(documents.values)[rows] if source.filtered else np.zeros((len(rows), 0), np.uint64)
-        distance = source.num_bits - source.min_equal_bits if source.filtered else None
-        is_indexed = members.column("is_indexed").to_numpy(zero_copy_only=False)
-        keys = np.column_stack([block.view(np.uint64), bits])
-        buckets = BucketCore(keys.reshape(-1), keys.shape[1], 1, np.arange(len(rows)))
-        buckets.add(np.flatnonzero(is_indexed).astype(np.uint32))
-        bands = source.band_keys(documents.values)
-        band = ((bands[rows] ^ unit[:, None]) & _UNIT_MASK == 0).argmax(axis=1)
-        flat, places = bands.view(np.uint64).reshape(-1), rows.astype(np.uint32)
-        queries = np.flatnonzero((by > last) & (last < NONE))
-        sizes, matched = np.bincount(cells, is_indexed)[cells[queries]], np.zeros(len(rows), bool)
-        for start, end in chunk_ranges(np.cumsum(sizes), _MAX_LISTED):
-            offsets, found = buckets.find(queries[start:end].astype(np.uint32), distance)
-            query = np.repeat(queries[start:end], np.diff(offsets))
-            own = found < query
-            found, query = found[own], query[own]
-            earlier = numbers[found]
-            own = (earlier < by[query]) & (earlier > last[query])
-            own &= (before[found] != earlier) | (earlier >= before[query])
-            found, query = found[own], query[own]
-            own = first_equal_keys(flat, bands.shape[1], places[found], places[query]) == band[query]
-            if not source.keys:
-                own &= compared.are_proposed(rows[found], rows[query])
-            found, query = found[own], query[own]
-            starts = np.flatnonzero(np.diff(query, prepend=-1))
-            rank = np.arange(len(query)) - np.repeat(starts, np.diff(starts, append=len(query)))
-            # Later documents than one that matches can't change for which one a document is removed.
-            for chosen in (rank < _FIRST, rank >= _FIRST):
-                at = np.flatnonzero(chosen & ~matched[query])
-                at = at[np.argsort(documents.tiles(rows[found[at]]), kind="stable")]
-                for begin in range(0, len(at), _PAIRS):
-                    part = at[begin : begin + _PAIRS]
-                    matches, links = compared.links(rows[found[part]], rows[query[part]])
-                    matched[query[part[matches]]] = True
-                    yield from links
+        # Documents that are kept again are compared with all, others with those that lost what they were removed for.
+        for indexed, queries in members.roles():
+            matched, tiles = np.zeros(len(members.rows), bool), compared.documents.tiles(members.rows[indexed])
+            for tile in range(int(tiles.max(initial=-1)) + 1):
+                # One that matches is most often removed, and otherwise new to all others in the next round.
+                own = indexed[(tiles == tile) & ~matched[indexed]]
+                for left, right in members.open_pairs(own, queries[~matched[queries]]):
+                    rows = members.rows[left], members.rows[right]
+                    if not self.source.keys:
+                        proposed = compared.are_proposed(*rows)
+                        left, right = left[proposed], right[proposed]
+                    starts = np.flatnonzero(np.diff(right, prepend=-1))
+                    rank = np.arange(len(right)) - np.repeat(starts, np.diff(starts, append=len(right)))
+                    # Later documents than one that matches can't change for which one a document is removed.
+                    for chosen in (rank < _FIRST, rank >= _FIRST):
+                        at = np.flatnonzero(chosen & ~matched[right])
+                        for start in range(0, len(at), _PAIRS):
+                            part = at[start : start + _PAIRS]
+                            matches, links = compared.links(members.rows[left[part]], members.rows[right[part]])
+                            matched[right[part[matches]]] = True
+                            yield from links
         yield from compared.count_rows()
+
+
+class _Members:
+    """The members of cells, by cell and number.
+
+    Parameters
+    ----------
+    source : MinHashCandidates
+    documents : _Block
+    table : table
+        block and `MEMBER_COLUMNS`, with left for number, and is_indexed.
+    """
+
+    def __init__(self, source: MinHashCandidates, documents: _Block, table: pa.Table) -> None:
+        table = table.sort_by([("block", "ascending"), ("left", "ascending")])
+        names = "block", "unit", "left", *MEMBER_COLUMNS[2:]
+        block, unit, self._numbers, self._last, self._by, self._before = (
+            to_integers(table.column(name)) for name in names
+        )
+        self._is_indexed = table.column("is_indexed").to_numpy(zero_copy_only=False)
+        self.rows, self._cells = documents.find(self._numbers), numbered(block)[1]
+        bits = source.bits(documents.values)[self.rows] if source.filtered else np.zeros((len(block), 0), np.uint64)
+        self._distance = source.num_bits - source.min_equal_bits if source.filtered else None
+        self._keys = np.column_stack([block.view(np.uint64), bits])
+        self._bands = source.band_keys(documents.values)
+        self._band = ((self._bands[self.rows] ^ unit[:, None]) & _UNIT_MASK == 0).argmax(axis=1)
+
+    def roles(self) -> Iterator[tuple[Numbers, Numbers]]:
+        """Yield pairs of sets of rows: indexed ones, and the queries that were not compared with them."""
+        is_query, is_new = (self._by > self._last) & (self._last < NONE), self._before != self._numbers
+        yield np.flatnonzero(self._is_indexed & is_new), np.flatnonzero(is_query)
+        yield np.flatnonzero(self._is_indexed & ~is_new), np.flatnonzero(is_query & (self._by > self._before))
+
+    def open_pairs(self, indexed: Numbers, queries: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+        """Yield the open pairs of these rows whose bits are near, by query, each in the first bucket that both have."""
+        buckets = BucketCore(self._keys.reshape(-1), self._keys.shape[1], 1, np.arange(len(self.rows)))
+        buckets.add(indexed.astype(np.uint32))
+        sizes = np.bincount(self._cells[indexed], minlength=len(self.rows))[self._cells[queries]]
+        keys, rows = self._bands.view(np.uint64).reshape(-1), self.rows.astype(np.uint32)
+        for start, end in chunk_ranges(np.cumsum(sizes), _MAX_LISTED):
+            offsets, left = buckets.find(queries[start:end].astype(np.uint32), self._distance)
+            right = np.repeat(queries[start:end], np.diff(offsets))
+            chosen = left < right
+            left, right = left[chosen], right[chosen]
+            earlier, before = self._numbers[left], self._before[left]
+            chosen = (earlier < self._by[right]) & (earlier > self._last[right])
+            chosen &= (before != earlier) | (earlier >= self._before[right])
+            left, right = left[chosen], right[chosen]
+            chosen = first_equal_keys(keys, self._bands.shape[1], rows[left], rows[right]) == self._band[right]
+            yield left[chosen], right[chosen]
 
 
 class _Compared:

@@ -64,9 +64,8 @@ if TYPE_CHECKING:
     from nearkin.dedup.config import DedupConfig
 
 MAX_FIRST = 8
-"""Earlier documents of a unit that each document is paired with in the first round, if it has no more."""
-MAX_HEAD = 2
-"""The same for one that has more: it is compared again, and the first ones most often decide."""
+"""Earlier documents of a unit that each document is paired with in the first round. One of a bucket that has more is
+paired with the first of them, which most often decides, and compared again."""
 PAIR, MEMBER, MORE = 0, 1, 2
 NONE = (1 << 63) - 1
 """`last` of a document that was paired with all before it."""
@@ -420,7 +419,7 @@ class FirstPairs:
     def _pair_rows(self, units: Numbers, numbers: Numbers, bits: NDArray[np.uint64]) -> Iterator[pa.RecordBatch]:
         """Yield the rows for documents in the order of units and numbers."""
         start, own, count = earlier_ranges(units, numbers)
-        compared, head = count, min(MAX_HEAD, self.max_earlier)
+        compared = count
         if self.max_earlier and self.num_bits:
             compared = np.minimum(count, max(self.max_earlier, MAX_COMPARED))
             # Near-duplicates have enough likely ones among a few.
@@ -429,7 +428,7 @@ class FirstPairs:
                 found += np.bincount(later[self._are_likely(bits, earlier, later)], minlength=len(own))
             compared[found > self.max_earlier] = few
         elif self.max_earlier:
-            compared = np.where(count > self.max_earlier, head, count)
+            compared = np.where(count > self.max_earlier, 1, count)
         last = np.where(compared < count, np.minimum(start + compared - 1, own), -1)
         for earlier, later in range_pairs(start, own, compared):
             if self.num_bits:
@@ -440,10 +439,10 @@ class FirstPairs:
                 first = np.flatnonzero(np.concatenate([[True], later[1:] != later[:-1]]))
                 rank = np.arange(len(later)) - np.repeat(first, np.diff(np.append(first, len(later))))
                 # `last` is the last one with which a document was paired, if it has more.
-                at = np.flatnonzero(rank == self.max_earlier) - self.max_earlier + head - 1
+                at = np.flatnonzero(rank == self.max_earlier) - self.max_earlier
                 last[later[at]] = earlier[at]
                 limits = np.full(len(own), self.max_earlier)
-                limits[later[at]] = head
+                limits[later[at]] = 1
                 paired = rank < limits[later]
                 earlier, later = earlier[paired], later[paired]
             yield from to_batches(pair_rows(PAIR, numbers[earlier], numbers[later], 0, 0))
@@ -510,11 +509,11 @@ class LargeBuckets:
             counts = first.value_lengths().to_numpy()
             lists[np.arange(lists.shape[1]) < counts[:, None]] = first.flatten().to_numpy()
             earlier = (lists < numbers[:, None]) & (numbers >= 0)[:, None]
-            more, head = earlier[:, -1].copy(), min(MAX_HEAD, self.max_earlier)
-            earlier[more, head:] = False
+            more = earlier[:, -1].copy()
+            earlier[more, 1:] = False
             row, at = np.nonzero(earlier[:, :-1])
             yield from to_batches(pair_rows(PAIR, lists[row, at], numbers[row], 0, 0))
-            last = np.where(more, lists[:, head - 1], NONE)
+            last = np.where(more, lists[:, 0], NONE)
             yield from to_batches(pair_rows(MEMBER, np.zeros(len(units), np.int64), numbers, units, last))
 
 
