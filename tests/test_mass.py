@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TOTALS = {"python": 44_200, "crates": 48_719, "tests": 52_307, "bench": 6_922}
+TOTALS = {"python": 44_201, "crates": 48_719, "tests": 52_307, "bench": 6_922}
 """Ceilings of whole trees."""
 
 FOLDERS = {
@@ -35,7 +35,7 @@ FOLDERS = {
     "crates/nearkin-patterns/src": 8_790,
     "crates/nearkin-python/src": 5_674,
     "python/nearkin": 1_341,
-    "python/nearkin/cli": 4_903,
+    "python/nearkin/cli": 4_904,
     "python/nearkin/compat": 865,
     "python/nearkin/dedup": 6_157,
     "python/nearkin/dask": 76,

@@ -148,11 +148,12 @@ def open_session(engine: Engine) -> Iterator[Any]:
     EngineError
         Java is missing, the server does not answer, or the session cannot be opened.
     """
-    # py4j and pyspark log errors that they also raise.
+    # py4j, pyspark and gRPC log errors that they also raise.
     silent = logging.NullHandler()
     logging.getLogger().addHandler(silent)
+    quiet = {"GRPC_VERBOSITY": os.environ.get("GRPC_VERBOSITY", "error")}
     try:
-        with _restore_interrupt(), warnings.catch_warnings():
+        with _environment(quiet), _restore_interrupt(), warnings.catch_warnings():
             # nearkin does not use pandas here.
             warnings.filterwarnings("ignore", "PySpark does not", FutureWarning)
             # The error itself follows.

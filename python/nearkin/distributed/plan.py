@@ -616,8 +616,8 @@ class Plan:
         rows = compared.selectExpr("block", "number AS left", *names, *hashes)
         if self.config.comparison is None:
             return rows
-        if key != ["number"]:
-            ends = self.broadcast(compared.select("block", "number", *key), count)
+        ends = ends if key == ["number"] else compared
+        ends = self.broadcast(ends.select(*dict.fromkeys(["block", "number", *key])), count)
         nulls = (f"{kind}(null) AS {name}" for name, kind in zip(names, types, strict=True))
         return rows.union(ends.join(texts, key).selectExpr("block", "number AS left", *nulls, *_NO_HASHES, "text"))
 
@@ -738,7 +738,8 @@ class Plan:
 
         def build(at: int) -> Rows:
             own = cells if passes == 1 else cells.where(f"pmod(block, {passes}) == {at}")
-            rows = self._blocks(documents, texts, self.broadcast(own, count), count, _MEMBER_ROWS)
+            # Members have twice the bytes of other rows.
+            rows = self._blocks(documents, texts, self.broadcast(own, 2 * count), count, _MEMBER_ROWS)
             return self._verified(BucketVerification, rows, num_tasks(total // passes, TASK_BYTES))
 
         names, work = [_pass_name(name, passes, at) for at in range(passes)], pairs // passes
