@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nearkin as nk
-from nearkin._core import content_hashes, soundness
+from nearkin._core import content_hashes, first_equal_keys, soundness
 from nearkin.dedup.candidates import MinHashCandidates
 from nearkin.dedup.documents import HashedDocuments
 from nearkin.dedup.keep import BEST, column_key, keep_order, parse_keep
@@ -484,3 +484,14 @@ def test_open_pairs_of_buckets_are_verified(
     assert actual <= matching
     if size == 12:
         assert compared == found[-1]["verified"]
+
+
+def test_the_first_equal_key_of_pairs() -> None:
+    """The first of three keys, or three; rows that do not pair up are refused."""
+    keys = np.array([[1, 2, 3], [9, 2, 3], [7, 8, 4]], np.uint64).reshape(-1)
+    left, right = np.array([0, 1, 0], np.uint32), np.array([1, 1, 2], np.uint32)
+    assert [1, 0, 3] == first_equal_keys(keys, 3, left, right).tolist()
+    with pytest.raises(nk.errors.MismatchError, match="number of rows differs: 3 against 2"):
+        first_equal_keys(keys, 3, left, right[:2])
+    with pytest.raises(nk.errors.ParameterError, match="right=3 is not allowed"):
+        first_equal_keys(keys, 3, left, right + np.uint32(1))

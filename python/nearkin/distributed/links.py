@@ -3,9 +3,9 @@
 **Verification.** Pairs are in blocks by their later document, whose texts are sent once per block. A document that is
 earlier in many pairs is sent to each block once, so no block is larger than its documents and their candidates. If the
 documents of B blocks have more than 2 √B pairs each, blocks are those of a grid, by the later document and the earlier
-one: a text is then sent to √B of them. Pairs
-with a long document have blocks of their own, whose number follows from their characters, and are spread over them one
-by one. Rounds over buckets list no pairs: the members of a bucket and their texts are a block, or cells of one.
+one: a text is then sent to √B of them. Pairs with a long document have blocks of their own, whose number follows from
+their characters, and are spread over them one by one. Rounds over buckets list no pairs: the members of a bucket and
+their texts are a block, or the cells of one.
 
 **Decision.** Keep, then absorb is the lexicographically first independent set of the links, in the order of numbers: a
 document is kept unless an earlier kept one is linked to it; the first such document removes it. Documents without links

@@ -42,7 +42,13 @@ fn first_equal_keys(
     }
     let row = |at: u32| keys[at as usize * bands..][..bands].iter();
     let first = |(&a, &b)| row(a).zip(row(b)).position(|(x, y)| x == y).unwrap_or(bands) as u32;
-    detached(py, || alloc::try_collect(left.iter().zip(right.iter()).map(first))).map(Array)
+    detached(py, || {
+        if left.len() != right.len() {
+            return Err(Error::mismatch("number of rows", left.len(), right.len()));
+        }
+        alloc::try_collect(left.iter().zip(right.iter()).map(first))
+    })
+    .map(Array)
 }
 
 /// Return for each signature the keys of its bands and its first `bits` bits: see `minhash::keys` in the core.
